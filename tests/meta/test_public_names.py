@@ -1,0 +1,13 @@
+"""The public names are a promise: adding or losing one is a decision, made here."""
+
+from __future__ import annotations
+
+import instar
+
+PUBLIC = ["__version__"]
+
+
+def test_public_names_are_pinned() -> None:
+    """`instar.__all__` is exactly what this list says, and each name exists."""
+    assert sorted(instar.__all__) == PUBLIC
+    assert all(hasattr(instar, name) for name in PUBLIC)

@@ -1,0 +1,110 @@
+"""Write the reference pages that are made from the code: docs/errors.md and docs/cli.md.
+
+With `--check`, write nothing and fail if a page differs from what the code says.
+"""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer.main
+
+from instar import errors
+from instar.cli import app
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+DOCS = Path(__file__).parent.parent / "docs"
+NOTICE = "<!-- Made by `./dev fix` from the code; edit the docstrings there. -->"
+
+
+def error_classes(root: type[errors.InstarError] = errors.InstarError) -> Iterator[type[errors.InstarError]]:
+    """Yield a class and all below it, in the order in which they are written."""
+    yield root
+    for child in root.__subclasses__():
+        yield from error_classes(child)
+
+
+def render_errors() -> str:
+    """Return the text of docs/errors.md."""
+    tree = inspect.getdoc(errors) or ""
+    lines = ["# Errors", "", NOTICE, "", *_fence_indented(tree), ""]
+    lines += ["| code | error | exit code | HTTP status | what happened |", "|---|---|---|---|---|"]
+    for kind in error_classes():
+        answer = errors.disposition(kind)
+        meaning = " ".join((inspect.getdoc(kind) or "").split())
+        row = (f"`{kind.code}`", f"`{kind.__name__}`", answer.exit_code, answer.http_status, meaning)
+        lines.append(_row(*row))
+    return "\n".join(lines) + "\n"
+
+
+def commands(command: Any = None, name: str = "instar") -> Iterator[tuple[str, Any]]:  # noqa: ANN401
+    """Yield the full name and the object of every command, parents before children.
+
+    Typer keeps the classes of its command tree private, hence `Any`.
+    """
+    command = command or typer.main.get_command(app)
+    if command.hidden:
+        return
+    yield name, command
+    for child_name, child in sorted(getattr(command, "commands", {}).items()):
+        yield from commands(child, f"{name} {child_name}")
+
+
+def render_cli() -> str:
+    """Return the text of docs/cli.md."""
+    lines = ["# Commands", "", NOTICE, ""]
+    for name, command in commands():
+        context = command.context_class(command, info_name=name)
+        usage = " ".join([name, *command.collect_usage_pieces(context)])
+        lines += [f"## {name}", "", "```console", f"$ {usage}", "```", ""]
+        lines += [*_fence_indented(inspect.cleandoc(command.help or "")), ""]
+        records = [param.get_help_record(context) for param in command.get_params(context)]
+        if any(records):
+            lines += ["| argument or option | meaning |", "|---|---|"]
+            lines += [_row(f"`{record[0]}`", record[1]) for record in records if record]
+            lines += [""]
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _row(*cells: object) -> str:
+    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
+
+
+def _fence_indented(text: str) -> Iterator[str]:
+    """Put what a docstring indents (a tree, an example) between fences, for Markdown."""
+    fenced = False
+    for line in text.split("\n"):
+        if line and line.startswith("    ") != fenced:
+            fenced = not fenced
+            yield "```"
+        yield line.removeprefix("    ")
+    if fenced:
+        yield "```"
+
+
+PAGES = {DOCS / "errors.md": render_errors, DOCS / "cli.md": render_cli}
+
+
+def main(*, check: bool) -> int:
+    """Write or check every page; return the exit code."""
+    stale = [
+        (path, text)
+        for path, text in ((path, render()) for path, render in PAGES.items())
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
+    for path, text in stale:
+        if check:
+            print(f"{path.name} differs from the code: run ./dev fix")
+        else:
+            path.write_text(text, encoding="utf-8")
+            print(f"wrote {path.name}")
+    return int(check and bool(stale))
+
+
+if __name__ == "__main__":
+    sys.exit(main(check="--check" in sys.argv[1:]))
