@@ -1,0 +1,187 @@
+"""Schemas as Arrow schemas, and back without loss.
+
+A table's types each have one Arrow type; intervals that Arrow cannot tell apart are named in field
+metadata. Inside parts a field is called `f<id>`; to people it has its column name.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Final
+
+import pyarrow as pa
+
+from instar.errors import UnsupportedTypeError
+from instar.schema.paths import ELEMENT, KEY, VALUE, format_path
+from instar.schema.schema import Schema, number_fields
+from instar.schema.types import (
+    INTERVAL_YEAR_MONTH,
+    MAX_PRECISION,
+    PRIMITIVES,
+    Decimal,
+    Field,
+    List,
+    Map,
+    Primitive,
+    Struct,
+    Type,
+)
+
+__all__ = ["Names", "arrow_field", "arrow_schema", "arrow_type", "field_name", "schema_from_arrow"]
+
+_FIELD_ID: Final = b"PARQUET:field_id"
+_TYPE: Final = b"instar:type"
+_DURATION: Final = "interval day to second"
+
+_TO_ARROW: Final[dict[str, pa.DataType]] = {
+    "boolean": pa.bool_(),
+    "tinyint": pa.int8(),
+    "smallint": pa.int16(),
+    "int": pa.int32(),
+    "bigint": pa.int64(),
+    "float": pa.float32(),
+    "double": pa.float64(),
+    "string": pa.string(),
+    "binary": pa.binary(),
+    "date": pa.date32(),
+    "timestamp": pa.timestamp("us", "UTC"),
+    "timestamp_ntz": pa.timestamp("us"),
+    _DURATION: pa.duration("us"),
+}
+_FROM_ARROW: Final = {type_: name for name, type_ in _TO_ARROW.items()} | {
+    pa.large_string(): "string",
+    pa.string_view(): "string",
+    pa.large_binary(): "binary",
+    pa.binary_view(): "binary",
+}
+
+_REFUSED: Final = (
+    (pa.types.is_union, "a column has one type; use a struct with a member for each"),
+    (
+        pa.types.is_unsigned_integer,
+        "there are no unsigned columns; cast it to the next larger signed integer",
+    ),
+    (pa.types.is_float16, "there are no half floats; cast it to float"),
+    (pa.types.is_duration, "durations are kept in microseconds; cast it to duration[us]"),
+    (pa.types.is_timestamp, "timestamps are kept in microseconds; cast it to timestamp[us]"),
+    (pa.types.is_date64, "dates are kept in days; cast it to date32"),
+    (pa.types.is_time, "a time of day is not a column type here; use int64 or duration[us]"),
+    (pa.types.is_interval, "months and days have no order; use int32 months or duration[us]"),
+    (pa.types.is_null, "a column of nothing has no type to evolve from; choose the type it will have"),
+    (
+        pa.types.is_decimal,
+        "decimals have at most 38 digits and a scale from 0 to that; cast it to decimal128",
+    ),
+)
+
+
+class Names(Enum):
+    """What a field is called in Arrow data."""
+
+    COLUMN = "column"
+    """The name that people use."""
+    FIELD = "field"
+    """`f<id>`, as inside parts: a rename touches no data."""
+
+
+def field_name(field_id: int) -> str:
+    """Return the physical name of a field, the same for ever."""
+    return f"f{field_id}"
+
+
+def arrow_schema(schema: Schema, names: Names = Names.COLUMN) -> pa.Schema:
+    """Return the Arrow schema of a table's data."""
+    return pa.schema([arrow_field(field, names) for field in schema.fields])
+
+
+def arrow_field(field: Field, names: Names = Names.COLUMN) -> pa.Field:
+    """Return the Arrow field, which carries its id the way Parquet does."""
+    name = field.name if names is Names.COLUMN else field_name(field.id)
+    return _named(name, field.type, field.nullable, names, {_FIELD_ID: str(field.id).encode()})
+
+
+def arrow_type(type_: Type, names: Names = Names.COLUMN) -> pa.DataType:
+    """Return the Arrow type that holds every value of a type."""
+    match type_:
+        case Primitive(name=name):
+            return _TO_ARROW.get(name) or (pa.int32() if name in INTERVAL_YEAR_MONTH else pa.duration("us"))
+        case Decimal(precision=precision, scale=scale):
+            return pa.decimal128(precision, scale)
+        case List(element=element, element_nullable=nullable):
+            return pa.list_(_named(ELEMENT, element, nullable, names))
+        case Map(key=key, value=value, value_nullable=nullable):
+            return pa.map_(
+                _named(KEY, key, nullable=False, names=names), _named(VALUE, value, nullable, names)
+            )
+        case Struct(fields=members):
+            return pa.struct([arrow_field(member, names) for member in members])
+
+
+def schema_from_arrow(schema: pa.Schema) -> Schema:
+    """Read an Arrow schema; ids count up from 1, whatever ids it carries: those belong to another table."""
+    return Schema(number_fields(_from_field(field, (field.name,)) for field in schema))
+
+
+def _named(
+    name: str,
+    type_: Type,
+    nullable: bool,  # noqa: FBT001 -- a field's own three facts
+    names: Names,
+    metadata: dict[bytes, bytes] | None = None,
+) -> pa.Field:
+    """Make an Arrow field, naming the type in its metadata where Arrow has no type of its own for it."""
+    if isinstance(type_, Primitive) and type_.name not in _TO_ARROW:
+        metadata = {**(metadata or {}), _TYPE: type_.name.encode()}
+    return pa.field(name, arrow_type(type_, names), nullable, metadata)
+
+
+def _from_field(field: pa.Field, path: tuple[str, ...]) -> Field:
+    return Field(0, field.name, _from_type(field, path), field.nullable)
+
+
+def _from_type(field: pa.Field, path: tuple[str, ...]) -> Type:
+    type_ = field.type
+    if pa.types.is_dictionary(type_):
+        return _from_type(pa.field(field.name, type_.value_type), path)
+    if _is_list(type_):
+        element = type_.value_field
+        return List(_from_type(element, (*path, ELEMENT)), element.nullable)
+    if pa.types.is_map(type_):
+        key, value = type_.key_field, type_.item_field
+        return Map(_from_type(key, (*path, KEY)), _from_type(value, (*path, VALUE)), value.nullable)
+    if pa.types.is_struct(type_):
+        return Struct(tuple(_from_field(member, (*path, member.name)) for member in type_.fields))
+    leaf = _find_leaf(field)
+    if leaf is None:
+        why = next((why for test, why in _REFUSED if test(type_)), "there is no column type for it")
+        raise UnsupportedTypeError(str(type_), why, path=format_path(path))
+    return leaf
+
+
+def _find_leaf(field: pa.Field) -> Type | None:
+    type_ = field.type
+    named = (field.metadata or {}).get(_TYPE, b"").decode("utf-8", "replace")
+    if named in PRIMITIVES and arrow_type(Primitive(named)) == type_:
+        return Primitive(named)
+    name = _FROM_ARROW.get(type_)
+    if pa.types.is_fixed_size_binary(type_):
+        name = "binary"
+    elif pa.types.is_timestamp(type_) and type_.unit != "ns":
+        name = "timestamp_ntz" if type_.tz is None else "timestamp"
+    elif pa.types.is_duration(type_) and type_.unit != "ns":
+        name = _DURATION
+    if name is not None:
+        return Primitive(name)
+    if (
+        pa.types.is_decimal(type_)
+        and type_.precision <= MAX_PRECISION
+        and 0 <= type_.scale <= type_.precision
+    ):
+        return Decimal(type_.precision, type_.scale)
+    return None
+
+
+def _is_list(type_: pa.DataType) -> bool:
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    views = (pa.types.is_list_view, pa.types.is_large_list_view)
+    return any(test(type_) for test in tests + views)

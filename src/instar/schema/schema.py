@@ -1,0 +1,111 @@
+"""`Schema`: an ordered set of columns, well-formed by construction.
+
+Whoever holds a schema need not ask again whether ids are unique or a name is ambiguous.
+How one schema may follow another is in `rules.py`.
+"""
+
+from __future__ import annotations
+
+from itertools import count
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from instar.errors import ColumnNotFoundError, InvalidSchemaError
+from instar.schema.paths import ELEMENT, VALUE, format_path, parse_path
+from instar.schema.text import format_fields
+from instar.schema.types import Field, List, Map, Struct, Type, walk_fields
+from instar.schema.wellformed import find_problem
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+__all__ = ["Schema", "number_fields", "number_type"]
+
+
+class Schema(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
+    """The columns of a table at one moment. Two schemas are equal if ids, names and types all are."""
+
+    fields: tuple[Field, ...]
+
+    def __post_init__(self) -> None:
+        problem = find_problem(self.fields)
+        if problem is not None:
+            raise InvalidSchemaError(problem.message)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the columns, in order."""
+        return tuple(field.name for field in self.fields)
+
+    def __str__(self) -> str:
+        """Print the columns as DDL."""
+        return format_fields(self.fields)
+
+    def field_ids(self) -> Iterator[int]:
+        """Yield every id used in this schema, at every level."""
+        return (field.id for field in walk_fields(self.fields))
+
+    def find_column(self, path: str) -> Field | None:
+        """Find a column or struct member by its path, as Spark resolves it: case does not matter."""
+        fields = self.fields
+        found: Field | None = None
+        for step in parse_path(path):
+            found = find_field(fields, step)
+            if found is None:
+                return None
+            fields = found.type.fields if isinstance(found.type, Struct) else ()
+        return found
+
+    def load_column(self, path: str) -> Field:
+        """Return the column or struct member at a path, or say which there are."""
+        found = self.find_column(path)
+        if found is None:
+            raise ColumnNotFoundError(path, known=tuple(self.paths()))
+        return found
+
+    def select(self, columns: Iterable[str]) -> Schema:
+        """Keep only these top-level columns, in the order given: the projection that a reader asks for."""
+        return Schema(tuple(self.load_column(format_path((name,))) for name in columns))
+
+    def paths(self) -> Iterator[str]:
+        """Yield the path of everything that can evolve: columns, members, elements and values."""
+        for field in self.fields:
+            yield from _paths(field.type, (field.name,))
+
+
+def find_field(fields: tuple[Field, ...], name: str) -> Field | None:
+    """Find a field by name among siblings, as Spark resolves it."""
+    return next((field for field in fields if field.name.lower() == name.lower()), None)
+
+
+def number_fields(fields: Iterable[Field], ids: Iterator[int] | None = None) -> tuple[Field, ...]:
+    """Give every field a new id, parents before children, counting from 1 unless told otherwise."""
+    ids = count(1) if ids is None else ids
+    return tuple(
+        Field(next(ids), field.name, number_type(field.type, ids), field.nullable) for field in fields
+    )
+
+
+def number_type(type_: Type, ids: Iterator[int]) -> Type:
+    """Give every struct member inside a type a new id."""
+    match type_:
+        case Struct(fields=members):
+            return Struct(number_fields(members, ids))
+        case List(element=element, element_nullable=nullable):
+            return List(number_type(element, ids), nullable)
+        case Map(key=key, value=value, value_nullable=nullable):
+            return Map(number_type(key, ids), number_type(value, ids), nullable)
+    return type_
+
+
+def _paths(type_: Type, path: tuple[str, ...]) -> Iterator[str]:
+    yield format_path(path)
+    match type_:
+        case Struct(fields=members):
+            for member in members:
+                yield from _paths(member.type, (*path, member.name))
+        case List(element=element):
+            yield from _paths(element, (*path, ELEMENT))
+        case Map(value=value):
+            yield from _paths(value, (*path, VALUE))

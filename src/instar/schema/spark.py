@@ -1,0 +1,128 @@
+"""Schemas as Spark's `StructType`, through its JSON, and back without loss.
+
+Spark itself is never imported: a `StructType` is recognised by its `jsonValue`, and
+`StructType.fromJson` takes what `spark_json` gives.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, Final
+
+from instar.errors import InvalidSchemaError, UnsupportedTypeError
+from instar.schema.ddl import UNSUPPORTED
+from instar.schema.paths import ELEMENT, KEY, VALUE, format_path
+from instar.schema.schema import Schema, number_fields
+from instar.schema.types import PRIMITIVES, Decimal, Field, List, Map, Primitive, Struct, Type
+
+__all__ = ["schema_from_spark", "spark_json"]
+
+_TO_SPARK: Final = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
+_FROM_SPARK: Final = {spark: name for name, spark in _TO_SPARK.items()}
+_DECIMAL = re.compile(r"decimal\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
+_CHAR_METADATA: Final = "__CHAR_VARCHAR_TYPE_STRING"
+_COLLATION_METADATA: Final = "__COLLATIONS"
+
+
+def spark_json(schema: Schema) -> dict[str, Any]:
+    """Return the schema as the JSON value of a Spark `StructType`."""
+    return _struct_json(schema.fields)
+
+
+def schema_from_spark(value: dict[str, Any]) -> Schema:
+    """Read the JSON value of a Spark `StructType`; ids count up from 1."""
+    if value.get("type") != "struct":
+        raise InvalidSchemaError(f"expected the JSON of a Spark struct, found a type {value.get('type')!r}")
+    return Schema(number_fields(_fields(value, ())))
+
+
+def _struct_json(fields: tuple[Field, ...]) -> dict[str, Any]:
+    return {
+        "type": "struct",
+        "fields": [
+            {"name": field.name, "type": _type_json(field.type), "nullable": field.nullable, "metadata": {}}
+            for field in fields
+        ],
+    }
+
+
+def _type_json(type_: Type) -> str | dict[str, Any]:
+    match type_:
+        case Primitive(name=name):
+            return _TO_SPARK.get(name, name)
+        case Decimal(precision=precision, scale=scale):
+            return f"decimal({precision},{scale})"
+        case List(element=element, element_nullable=nullable):
+            return {"type": "array", "elementType": _type_json(element), "containsNull": nullable}
+        case Map(key=key, value=value, value_nullable=nullable):
+            return {
+                "type": "map",
+                "keyType": _type_json(key),
+                "valueType": _type_json(value),
+                "valueContainsNull": nullable,
+            }
+        case Struct(fields=members):
+            return _struct_json(members)
+
+
+def _fields(value: dict[str, Any], path: tuple[str, ...]) -> tuple[Field, ...]:
+    try:
+        return tuple(_field(member, path) for member in value["fields"])
+    except (KeyError, TypeError, AttributeError) as error:
+        where = f" in `{format_path(path)}`" if path else ""
+        raise InvalidSchemaError(
+            f"this is not the JSON of a Spark schema: a struct{where} lacks or misplaces {error}"
+        ) from None
+
+
+def _field(member: dict[str, Any], parent: tuple[str, ...]) -> Field:
+    path = (*parent, member["name"])
+    metadata = member.get("metadata") or {}
+    if _CHAR_METADATA in metadata:
+        raise UnsupportedTypeError(
+            str(metadata[_CHAR_METADATA]), UNSUPPORTED["varchar"], path=format_path(path)
+        )
+    if metadata.get(_COLLATION_METADATA):
+        raise UnsupportedTypeError(
+            "string collate …", "strings compare by their bytes", path=format_path(path)
+        )
+    return Field(0, member["name"], _type(member["type"], path), bool(member["nullable"]))
+
+
+def _type(value: str | dict[str, Any], path: tuple[str, ...]) -> Type:
+    if isinstance(value, str):
+        return _simple_type(value, path)
+    match value["type"]:
+        case "array":
+            return List(_type(value["elementType"], (*path, ELEMENT)), bool(value["containsNull"]))
+        case "map":
+            return Map(
+                _type(value["keyType"], (*path, KEY)),
+                _type(value["valueType"], (*path, VALUE)),
+                bool(value["valueContainsNull"]),
+            )
+        case "struct":
+            return Struct(_fields(value, path))
+        case "udt":
+            name = f"user-defined type {value.get('class') or value.get('pyClass')}"
+            raise UnsupportedTypeError(name, "store its SQL type instead", path=format_path(path))
+    raise UnsupportedTypeError(str(value["type"]), "there is no column type for it", path=format_path(path))
+
+
+def _simple_type(value: str, path: tuple[str, ...]) -> Type:
+    name = _FROM_SPARK.get(value, value)
+    if name in PRIMITIVES:
+        return Primitive(name)
+    decimal = _DECIMAL.fullmatch(value)
+    try:
+        if value == "decimal":
+            return Decimal(10, 0)
+        if decimal is not None:
+            return Decimal(int(decimal[1]), int(decimal[2]))
+    except ValueError as error:
+        raise UnsupportedTypeError(value, str(error), path=format_path(path)) from None
+    base = re.split(r"[( ]", value)[0]
+    why = UNSUPPORTED.get(
+        "calendar interval" if value == "interval" else base, "there is no column type for it"
+    )
+    raise UnsupportedTypeError(value, why, path=format_path(path))

@@ -1,0 +1,144 @@
+"""Fields, types and schemas as plain immutable values.
+
+A field has a permanent id and a name that may change; nothing here knows about Arrow, Spark or
+histories. A whole schema is in `schema.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, Union
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "INTERVAL_DAY_TIME",
+    "INTERVAL_YEAR_MONTH",
+    "MAX_PRECISION",
+    "PRIMITIVES",
+    "Decimal",
+    "Field",
+    "List",
+    "Map",
+    "Primitive",
+    "Struct",
+    "Type",
+    "member_fields",
+    "walk_fields",
+]
+
+_DAY_TIME_UNITS: Final = ("day", "hour", "minute", "second")
+_YEAR_MONTH_UNITS: Final = ("year", "month")
+
+
+def _intervals(units: tuple[str, ...]) -> frozenset[str]:
+    """Name every interval type over a span of units: `interval day`, `interval day to hour` and so on."""
+    names = {f"interval {unit}" for unit in units}
+    for start, first in enumerate(units):
+        names |= {f"interval {first} to {last}" for last in units[start + 1 :]}
+    return frozenset(names)
+
+
+INTERVAL_DAY_TIME: Final = _intervals(_DAY_TIME_UNITS)
+INTERVAL_YEAR_MONTH: Final = _intervals(_YEAR_MONTH_UNITS)
+
+PRIMITIVES: Final = (
+    frozenset(
+        [
+            "boolean",
+            "tinyint",
+            "smallint",
+            "int",
+            "bigint",
+            "float",
+            "double",
+            "string",
+            "binary",
+            "date",
+            "timestamp",
+            "timestamp_ntz",
+        ]
+    )
+    | INTERVAL_DAY_TIME
+    | INTERVAL_YEAR_MONTH
+)
+
+
+MAX_PRECISION: Final = 38
+"""The digits that Spark and Arrow's 128-bit decimals can hold."""
+
+
+class Primitive(msgspec.Struct, frozen=True, array_like=True, tag="primitive"):
+    """A type without parameters, by its Spark DDL name; intervals include their span of units."""
+
+    name: str
+
+    def __post_init__(self) -> None:
+        if self.name not in PRIMITIVES:
+            raise ValueError(f"{self.name!r} is not a primitive type")
+
+
+class Decimal(msgspec.Struct, frozen=True, array_like=True, tag="decimal"):
+    """An exact number of `precision` digits, `scale` of them after the point."""
+
+    precision: int
+    scale: int
+
+    def __post_init__(self) -> None:
+        if not (1 <= self.precision <= MAX_PRECISION and 0 <= self.scale <= self.precision):
+            wrong = f"decimal({self.precision},{self.scale})"
+            raise ValueError(f"{wrong} needs 1 <= precision <= {MAX_PRECISION} and 0 <= scale <= precision")
+
+
+class List(msgspec.Struct, frozen=True, array_like=True, tag="list"):
+    """A sequence of elements. The element is structural: it has no id of its own."""
+
+    element: Type
+    element_nullable: bool = True
+
+
+class Map(msgspec.Struct, frozen=True, array_like=True, tag="map"):
+    """Keys to values, both structural. A key is never null and never changes its type."""
+
+    key: Type
+    value: Type
+    value_nullable: bool = True
+
+
+class Field(msgspec.Struct, frozen=True, array_like=True):
+    """A member of a struct: the id is for ever, the name is what a person types today."""
+
+    id: int
+    name: str
+    type: Type
+    nullable: bool = True
+
+
+class Struct(msgspec.Struct, frozen=True, array_like=True, tag="struct"):
+    """Named members, each with an id that is unique in the whole table."""
+
+    fields: tuple[Field, ...]
+
+
+Type = Union[Primitive, Decimal, List, Map, Struct]  # noqa: UP007 -- resolved by msgspec
+
+
+def member_fields(type_: Type) -> Iterator[Field]:
+    """Yield the struct members directly below a type, looking through lists and maps."""
+    match type_:
+        case Struct(fields=fields):
+            yield from fields
+        case List(element=element):
+            yield from member_fields(element)
+        case Map(key=key, value=value):
+            yield from member_fields(key)
+            yield from member_fields(value)
+
+
+def walk_fields(fields: tuple[Field, ...]) -> Iterator[Field]:
+    """Yield every field at every level of nesting, parents before children."""
+    for field in fields:
+        yield field
+        yield from walk_fields(tuple(member_fields(field.type)))
