@@ -6,7 +6,9 @@ With `--check`, write nothing and fail if a page differs from what the code says
 from __future__ import annotations
 
 import inspect
+import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,7 +34,7 @@ def error_classes(root: type[errors.InstarError] = errors.InstarError) -> Iterat
 def render_errors() -> str:
     """Return the text of docs/errors.md."""
     tree = inspect.getdoc(errors) or ""
-    lines = ["# Errors", "", NOTICE, "", *_fence_indented(tree), ""]
+    lines = ["# Errors", "", NOTICE, "", _markdown(tree), ""]
     lines += ["| code | error | exit code | HTTP status | what happened |", "|---|---|---|---|---|"]
     for kind in error_classes():
         answer = errors.disposition(kind)
@@ -62,7 +64,7 @@ def render_cli() -> str:
         context = command.context_class(command, info_name=name)
         usage = " ".join([name, *command.collect_usage_pieces(context)])
         lines += [f"## {name}", "", "```console", f"$ {usage}", "```", ""]
-        lines += [*_fence_indented(inspect.cleandoc(command.help or "")), ""]
+        lines += [_markdown(inspect.cleandoc(command.help or "")), ""]
         records = [param.get_help_record(context) for param in command.get_params(context)]
         if any(records):
             lines += ["| argument or option | meaning |", "|---|---|"]
@@ -75,16 +77,14 @@ def _row(*cells: object) -> str:
     return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
-def _fence_indented(text: str) -> Iterator[str]:
-    """Put what a docstring indents (a tree, an example) between fences, for Markdown."""
-    fenced = False
-    for line in text.split("\n"):
-        if line and line.startswith("    ") != fenced:
-            fenced = not fenced
-            yield "```"
-        yield line.removeprefix("    ")
-    if fenced:
-        yield "```"
+def _markdown(text: str) -> str:
+    """Put what a docstring indents (a tree, an example) between fences."""
+    return re.sub(
+        r"^ {4}.*(\n+ {4}.*)*",
+        lambda block: f"```\n{textwrap.dedent(block[0])}\n```",
+        text,
+        flags=re.MULTILINE,
+    )
 
 
 PAGES = {DOCS / "errors.md": render_errors, DOCS / "cli.md": render_cli}
