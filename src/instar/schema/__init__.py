@@ -8,6 +8,7 @@ from instar.schema.history import History
 from instar.schema.migrate import Migration, migrate, plan_migration
 from instar.schema.migration_type import MigrationType
 from instar.schema.order import needs_consolidation, preserves_order
+from instar.schema.paths import format_path, parse_path
 from instar.schema.reader import Fence, check_reader
 from instar.schema.rules import PERMITTED, Change, Kind, compare
 from instar.schema.schema import Schema
@@ -43,9 +44,11 @@ __all__ = [
     "compare",
     "field_name",
     "fingerprint",
+    "format_path",
     "format_type",
     "migrate",
     "needs_consolidation",
+    "parse_path",
     "parse_schema_ddl",
     "parse_type_ddl",
     "plan_migration",

@@ -1,0 +1,5 @@
+"""The `instar` command."""
+
+from instar.cli.app import app, main
+
+__all__ = ["app", "main"]

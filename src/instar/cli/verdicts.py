@@ -1,0 +1,87 @@
+"""A judgement on one change of schema: what changes, whether it may, and which readers it stops."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from instar.schema import Change, Fence, History, Kind, check_reader
+
+if TYPE_CHECKING:
+    from instar.schema import Schema
+
+__all__ = ["Verdict", "judge"]
+
+_FENCED_BY = {
+    Kind.DELETED: Kind.RECREATED,
+    Kind.MADE_NULLABLE: Kind.MADE_REQUIRED,
+    Kind.WIDENED: Kind.NARROWED,
+}
+"""The change that a table makes, and the obstacle that a reader of the old schema then meets."""
+
+
+class Verdict(NamedTuple):
+    """Every change between two schemas, and the fences that a reader of the old one would meet."""
+
+    old: Schema
+    new: Schema
+    changes: tuple[Change, ...]
+    fences: tuple[Fence, ...]
+
+    @property
+    def compatible(self) -> bool:
+        """Whether every change is permitted."""
+        return all(change.permitted for change in self.changes)
+
+    def find_fence(self, change: Change) -> Fence | None:
+        """Find what this change does to a reader of the old schema that reads the column."""
+        obstacle = _FENCED_BY.get(change.kind)
+        matches = (fence for fence in self.fences if fence.kind is obstacle and fence.ids == change.ids)
+        return next(matches, None)
+
+    def readers(self, change: Change) -> str:
+        """Say what this change does to readers of the old schema."""
+        if not change.permitted:
+            return "-"
+        return "go on" if self.find_fence(change) is None else "fenced if they read it"
+
+    def summary(self) -> str:
+        """Say the whole verdict in a line or two."""
+        if not self.compatible:
+            refused = sum(not change.permitted for change in self.changes)
+            return f"Not compatible: {refused} of {len(self.changes)} changes break the rules."
+        if not self.fences:
+            return "Compatible. Readers of the old schema go on."
+        lines = "".join(f"\n  - {fence}" for fence in self.fences)
+        return f"Compatible. Readers of the old schema are fenced if they read what changed:{lines}"
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the verdict as JSON."""
+        return {
+            "compatible": self.compatible,
+            "old": str(self.old),
+            "new": str(self.new),
+            "changes": [
+                {
+                    "path": change.path,
+                    "ids": list(change.ids),
+                    "kind": change.kind.value,
+                    "old": change.old,
+                    "new": change.new,
+                    "permitted": change.permitted,
+                    "reason": change.reason,
+                    "fences_readers": self.find_fence(change) is not None,
+                }
+                for change in self.changes
+            ],
+            "fences": [
+                {"path": fence.path, "ids": list(fence.ids), "reason": str(fence)} for fence in self.fences
+            ],
+        }
+
+
+def judge(history: History, schema: Schema) -> Verdict:
+    """Judge the step from the latest schema of a history to another."""
+    changes = history.compare(schema)
+    allowed = all(change.permitted for change in changes)
+    fences = check_reader(history.evolve(schema), history.latest) if allowed else ()
+    return Verdict(history.latest, schema, changes, fences)
