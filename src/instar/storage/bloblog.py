@@ -1,0 +1,216 @@
+"""Consensus without a server: each entry of a log is an object, created only if it is absent.
+
+Objects of a key, below `log/<percent-encoded key>/`:
+
+    00000000000000000042         the entry with seqno 42
+    floor/00000000000000000040   empty; entries below 40 are cut off, whether or not they still exist
+    hint                         a seqno the log has reached; only a place to start looking
+
+The floor is the greatest of its markers. It never sinks, because a marker is deleted only once a greater
+one exists, and a delayed request can bring back none but a lesser one.
+
+**Why a cut-off entry cannot come back.** Creating an entry if absent is a compare-and-set only as long as
+entries are never deleted: a writer that slept since it saw entry 6 could create 7 anew after 7 had been
+cut off, and believe that it had committed. Let `truncate` raise the floor before it deletes anything, and
+let every reader and writer look at the floor *after* it has looked at entries. Take an entry n that was
+seen while it existed, and a floor f read later:
+
+- if f <= n, then at that moment nobody had begun to delete n, so n had been created only once, by
+  somebody who knew n-1 to be the last entry. It is genuine.
+- if f > n, then n is cut off, and a reader ignores it. A writer that has just created n cannot tell what it
+  did: either n had been cut off before, and it has written a ghost; or n was genuine, and others have
+  built upon it and cut it off since. So it deletes n, which is harmless, and says that the outcome is
+  unknown. A ghost whose writer dies stays below the floor, where nobody looks, until the next `truncate`.
+
+**Why the last entry found is the last.** By the same argument no entry from the floor up has ever been
+deleted, so those entries are contiguous. If n exists, n+1 does not, and a floor read afterwards is at most
+n, then n was the last entry at some moment in between. The order of deletions does not matter, and a
+`truncate` that is killed anywhere leaves either the old floor, or the new one and some rubbish below it.
+
+All this assumes a linearizable blob store, which directories, S3, Google Cloud Storage and Azure are.
+"""
+
+# The protocol documents the methods.
+# ruff: noqa: D102
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING
+
+from instar.errors import CorruptTableError, StorageError, StorageTimeoutError
+from instar.storage.consensus import Appended, Versioned
+from instar.storage.keys import decode_key, encode_key
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from instar.storage.blob import Blob, Data
+
+__all__ = ["BlobConsensus"]
+
+_LOGS = "log"
+_SEQNO = re.compile(r"[0-9]{20}")
+_HINT_EVERY = 32
+_WIDEST_READ = 64
+
+
+class BlobConsensus:
+    """The `Consensus` that keeps its logs in a blob store; the module explains how.
+
+    A handle remembers how far it has seen each log, so looking for news costs a read that misses and a
+    look at the floor. A fresh handle starts from the hint and gallops.
+    """
+
+    def __init__(self, blob: Blob) -> None:
+        self._blob = blob
+        self._seen: dict[str, int] = {}  # a seqno that each log has certainly reached
+
+    def __repr__(self) -> str:
+        return f"BlobConsensus({self._blob!r})"
+
+    def head(self, key: str) -> Versioned | None:
+        log = _directory(key)
+        start = self._start(log)
+        while True:
+            last = self._gallop(log, start)
+            data = self._blob.find(_entry(log, last))
+            floor = self._floor(log)
+            if floor <= start and data is not None:
+                self._remember(log, last)
+                return Versioned(last, data)
+            if floor == start:
+                if floor or last:
+                    raise CorruptTableError(self._blob.location(_entry(log, last)), "it is missing")
+                return None
+            start = floor  # entries were cut off meanwhile, or the hint was wrong
+
+    def append(self, key: str, expected_seqno: int | None, data: Data) -> Appended:
+        log = _directory(key)
+        seqno = 0 if expected_seqno is None else expected_seqno + 1
+        if self._seen.get(log, -1) < seqno - 1:
+            # A place beyond the end would leave a gap: the caller must be right about what comes before.
+            self.head(key)
+        if self._seen.get(log, -1) != seqno - 1:
+            return Appended.MISMATCH
+        if not self._blob.put_if_absent(_entry(log, seqno), data):
+            return Appended.MISMATCH
+        self._confirm(log, seqno)
+        self._remember(log, seqno)
+        if seqno % _HINT_EVERY == 0:
+            with suppress(StorageError):
+                self._blob.put(f"{log}/hint", str(seqno).encode())
+        return Appended.LANDED
+
+    def scan(self, key: str, from_seqno: int = 0, limit: int | None = None) -> list[Versioned]:
+        log = _directory(key)
+        start = max(from_seqno, 0)
+        while True:
+            found = self._read_run(log, start, limit)
+            floor = self._floor(log)
+            if floor <= start:
+                if found:
+                    self._remember(log, found[-1].seqno)
+                return found
+            start = floor
+
+    def truncate(self, key: str, below: int) -> None:
+        log = _directory(key)
+        head = self.head(key)
+        if head is None:
+            return
+        floor = max(self._floor(log), min(below, head.seqno))
+        if floor:
+            # Written even if it is there: another process may not have brought it to disk yet.
+            self._blob.put(f"{log}/floor/{floor:020d}", b"")
+            self._delete_below(log, floor)
+            self._delete_below(f"{log}/floor", floor)
+
+    def keys(self, prefix: str = "") -> Iterator[str]:
+        found = (decode_key(path.rpartition("/")[2]) for path in self._blob.list_prefixes(_LOGS))
+        return iter(sorted((key for key in found if key.startswith(prefix)), key=str.encode))
+
+    def close(self) -> None:
+        pass
+
+    def _start(self, log: str) -> int:
+        """Return a seqno that the log has most probably reached, or its floor."""
+        seen = self._seen.get(log)
+        if seen is not None:
+            return seen
+        hint = self._blob.find(f"{log}/hint") or b""
+        return max(self._floor(log), int(hint) if hint.isdigit() else 0)
+
+    def _gallop(self, log: str, start: int) -> int:
+        """Return the last entry if `start` is one, in a logarithm of the distance."""
+        step = 1
+        while self._exists(log, start + step):
+            start += step
+            step *= 2
+        absent = start + step
+        while absent - start > 1:
+            middle = (start + absent) // 2
+            if self._exists(log, middle):
+                start = middle
+            else:
+                absent = middle
+        return start
+
+    def _read_run(self, log: str, start: int, limit: int | None) -> list[Versioned]:
+        """Read contiguous entries from `start` on, ever more at a time."""
+        found: list[Versioned] = []
+        width = 1
+        while limit is None or len(found) < limit:
+            begin = start + len(found)
+            seqnos = range(begin, begin + (width if limit is None else min(width, limit - len(found))))
+            entries = self._blob.find_many([_entry(log, seqno) for seqno in seqnos])
+            for seqno, data in zip(seqnos, entries, strict=True):
+                if data is None:
+                    return found
+                found.append(Versioned(seqno, data))
+            width = min(width * 2, _WIDEST_READ)
+        return found
+
+    def _confirm(self, log: str, seqno: int) -> None:
+        """Make sure that an entry just created is part of the log."""
+        entry = _entry(log, seqno)
+        try:
+            floor = self._floor(log)
+        except StorageError as error:
+            why = f"it was written, but could not be confirmed: {error}"
+            raise StorageTimeoutError(f"appending {self._blob.location(entry)}", why) from error
+        if floor > seqno:
+            with suppress(StorageError):
+                self._blob.delete([entry])
+            why = f"the log was cut off below {floor} before the entry could be confirmed"
+            raise StorageTimeoutError(f"appending {self._blob.location(entry)}", why)
+
+    def _floor(self, log: str) -> int:
+        markers = [stored.key.rpartition("/")[2] for stored in self._blob.list(f"{log}/floor")]
+        return max((int(marker) for marker in markers if _SEQNO.fullmatch(marker)), default=0)
+
+    def _delete_below(self, directory: str, floor: int) -> None:
+        """Delete the numbered objects of a directory below the floor, oldest first."""
+        doomed = []
+        for stored in self._blob.list(directory):
+            name = stored.key.removeprefix(f"{directory}/")
+            if not _SEQNO.fullmatch(name) or int(name) >= floor:
+                break
+            doomed.append(stored.key)
+        if doomed:
+            self._blob.delete(doomed)
+
+    def _exists(self, log: str, seqno: int) -> bool:
+        return self._blob.stat(_entry(log, seqno)) is not None
+
+    def _remember(self, log: str, seqno: int) -> None:
+        self._seen[log] = max(seqno, self._seen.get(log, seqno))
+
+
+def _directory(key: str) -> str:
+    return f"{_LOGS}/{encode_key(key)}"
+
+
+def _entry(log: str, seqno: int) -> str:
+    return f"{log}/{seqno:020d}"

@@ -1,0 +1,98 @@
+"""From the URLs that people type to the two services of a store.
+
+Opening connects to nothing and creates nothing: the first request finds out whether anybody answers.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from instar.errors import UsageError
+from instar.storage.bloblog import BlobConsensus
+from instar.storage.consensus import MemoryConsensus
+from instar.storage.directory import DirectoryBlob
+from instar.storage.objects import ObjectBlob
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from instar.storage.blob import Blob
+    from instar.storage.consensus import Consensus
+
+__all__ = ["open_blob", "open_consensus"]
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_CLOUDS = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl")
+_POSTGRES = ("postgresql", "postgres")
+
+
+def open_blob(location: str | os.PathLike[str], options: Mapping[str, str] | None = None) -> Blob:
+    """Open the blob store at a directory or URL.
+
+    A path or `file://` URL is a directory; `memory://name` is shared within the process, and `memory://`
+    by nobody; `s3://`, `gs://`, `az://` and their relatives are object stores. `options` are named as the
+    clouds' own tools name them (`AWS_ACCESS_KEY_ID`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP` …) and take
+    precedence over the environment.
+    """
+    text = os.fspath(location)
+    if not text:
+        raise UsageError("the location of a store is empty; name a directory or a URL")
+    scheme = _scheme(text)
+    if scheme is None:
+        return DirectoryBlob(Path(text).expanduser())
+    if scheme == "file":
+        return DirectoryBlob(_file_path(text))
+    if scheme == "memory":
+        return ObjectBlob.in_memory(_memory_name(text))
+    if scheme in _CLOUDS:
+        return ObjectBlob.open(text, options)
+    raise UsageError(
+        f"cannot open {text} as a store of blobs: use a path, or one of {_listed('file', 'memory', *_CLOUDS)}"
+    )
+
+
+def open_consensus(location: str | None, blob: Blob, options: Mapping[str, str] | None = None) -> Consensus:
+    """Open the consensus service at a URL, or the one inside `blob` if there is no URL.
+
+    `postgresql://…` takes everything that libpq does, and `schema=…` for the schema that holds the log, so
+    that several stores can share a database.
+    """
+    if location is None:
+        return BlobConsensus(blob)
+    scheme = _scheme(location)
+    if scheme in _POSTGRES:
+        from instar.storage.postgres import PostgresConsensus  # noqa: PLC0415 - only who needs it loads libpq
+
+        return PostgresConsensus(location)
+    if scheme == "memory":
+        name = _memory_name(location)
+        return MemoryConsensus() if name is None else MemoryConsensus.named(name)
+    if scheme is None or scheme == "file" or scheme in _CLOUDS:
+        return BlobConsensus(open_blob(location, options))
+    raise UsageError(
+        f"cannot open {location} for consensus: use postgresql://…, or nothing to keep it in the store itself"
+    )
+
+
+def _scheme(location: str) -> str | None:
+    match = _SCHEME.match(location)
+    return match and match[1].lower()
+
+
+def _file_path(url: str) -> str:
+    parts = urlsplit(url)
+    if parts.netloc not in {"", "localhost"} or not parts.path.startswith("/"):
+        raise UsageError(f"cannot open {url}: write an absolute path, as in file:///data/lake")
+    return unquote(parts.path)
+
+
+def _memory_name(url: str) -> str | None:
+    return url.partition("://")[2].strip("/") or None
+
+
+def _listed(*schemes: str) -> str:
+    return ", ".join(f"{scheme}://" for scheme in schemes)
