@@ -85,7 +85,7 @@ class Blob(Protocol):
     def list(self, prefix: str = "", start_after: str | None = None) -> Iterator[StoredObject]:
         """List the objects below the directory `prefix`, in the byte order of their keys.
 
-        With `start_after`, only those whose key is greater. Objects that come or go meanwhile may be in
+        With `start_after`, a key, only those that are greater. Objects that come or go meanwhile may be in
         the list or not.
         """
 

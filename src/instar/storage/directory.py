@@ -138,6 +138,8 @@ class DirectoryBlob:
 
     def list(self, prefix: str = "", start_after: str | None = None) -> Iterator[StoredObject]:
         prefix = check_prefix(prefix)
+        if start_after is not None:
+            check_key(start_after)
         return self._walk(f"{prefix}/" if prefix else "", start_after or "")
 
     def list_prefixes(self, prefix: str = "") -> Iterator[str]:

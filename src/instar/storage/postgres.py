@@ -8,6 +8,7 @@ Nothing of psycopg leaves this module. Blobs are stored elsewhere.
 
 from __future__ import annotations
 
+import itertools
 import os
 import re
 import select
@@ -22,6 +23,7 @@ from psycopg.conninfo import conninfo_to_dict
 from psycopg_pool import ConnectionPool, PoolTimeout
 
 from instar.errors import StorageError, StorageTimeoutError, UsageError
+from instar.storage.backoff import pauses
 from instar.storage.consensus import Appended, Versioned
 from instar.storage.keys import check_key
 
@@ -33,7 +35,6 @@ if TYPE_CHECKING:
 __all__ = ["PostgresConsensus"]
 
 _READ_ATTEMPTS = 5
-_FIRST_PAUSE = 0.1  # seconds, doubled after each attempt
 _POOL_TIMEOUT = 10.0  # seconds; long enough for a server to restart
 _CONNECTIONS = 8
 _DEFAULTS = {
@@ -171,8 +172,8 @@ class PostgresConsensus:
 
     def _read(self, query: LiteralString, **values: object) -> list[tuple[Any, ...]]:
         """Return the rows of a query, none if there is no table, trying again if the connection is lost."""
-        pause = _FIRST_PAUSE
-        for attempt in range(1, _READ_ATTEMPTS + 1):
+        waits = itertools.islice(pauses(first=0.1, longest=5.0), _READ_ATTEMPTS - 1)
+        while True:
             try:
                 with self._connections().connection() as connection:
                     return connection.execute(self._statement(query), values, binary=True).fetchall()
@@ -180,11 +181,10 @@ class PostgresConsensus:
                 return []
             except psycopg.Error as error:
                 failure = self._failure("reading", error)
-                if attempt == _READ_ATTEMPTS or not isinstance(failure, StorageTimeoutError):
+                pause = next(waits, None)
+                if pause is None or not isinstance(failure, StorageTimeoutError):
                     raise failure from error
             time.sleep(pause)
-            pause *= 2
-        raise AssertionError
 
     def _write(self, statements: Sequence[LiteralString], **values: object) -> int | None:
         """Execute statements as one transaction; return the last one's row count, or None without a table."""
