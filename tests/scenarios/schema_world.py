@@ -121,7 +121,7 @@ class SchemaWorld:
         return str(as_schema(text))
 
     def do_same(self, text: str) -> str:
-        """`same DDL | DDL`: compare the fingerprints of two schemas."""
+        """Compare the fingerprints of two schemas: `same DDL | DDL`."""
         first, second = (fingerprint(as_schema(ddl)) for ddl in text.split(" | "))
         return "same fingerprint" if first == second else "different fingerprints"
 

@@ -73,6 +73,10 @@ class Schema(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
         for field in self.fields:
             yield from _paths(field.type, (field.name,))
 
+    def leaves(self) -> Iterator[tuple[tuple[str, ...], Field]]:
+        """Yield the columns and members that are not structs themselves, with their paths."""
+        return _leaves(self.fields, ())
+
 
 def find_field(fields: tuple[Field, ...], name: str) -> Field | None:
     """Find a field by name among siblings, as Spark resolves it."""
@@ -97,6 +101,14 @@ def number_type(type_: Type, ids: Iterator[int]) -> Type:
         case Map(key=key, value=value, value_nullable=nullable):
             return Map(number_type(key, ids), number_type(value, ids), nullable)
     return type_
+
+
+def _leaves(fields: tuple[Field, ...], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:
+    for field in fields:
+        if isinstance(field.type, Struct):
+            yield from _leaves(field.type.fields, (*path, field.name))
+        else:
+            yield (*path, field.name), field
 
 
 def _paths(type_: Type, path: tuple[str, ...]) -> Iterator[str]:

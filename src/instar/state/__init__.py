@@ -1,0 +1,48 @@
+"""The durable state of a table: a value, the commands that change it, and its bytes."""
+
+from instar.state.codec import decode_commit, decode_rollup, encode_commit, encode_rollup
+from instar.state.commits import (
+    Appended,
+    Commit,
+    Compacted,
+    Configured,
+    ConfigValue,
+    Created,
+    Dropped,
+    Evolved,
+    NewBatch,
+    SinceAdvanced,
+    Start,
+    Step,
+)
+from instar.state.parts import Batch, BatchHeader, ChunkRef, Part, Place, PlacedPart
+from instar.state.table_state import TableState, TokenRecord, Totals, apply
+
+__all__ = [
+    "Appended",
+    "Batch",
+    "BatchHeader",
+    "ChunkRef",
+    "Commit",
+    "Compacted",
+    "ConfigValue",
+    "Configured",
+    "Created",
+    "Dropped",
+    "Evolved",
+    "NewBatch",
+    "Part",
+    "Place",
+    "PlacedPart",
+    "SinceAdvanced",
+    "Start",
+    "Step",
+    "TableState",
+    "TokenRecord",
+    "Totals",
+    "apply",
+    "decode_commit",
+    "decode_rollup",
+    "encode_commit",
+    "encode_rollup",
+]

@@ -1,0 +1,181 @@
+"""Commands: each looks at a state and answers with the steps to commit, or with a typed error.
+
+An empty answer means that there is nothing to do. Nothing here reads a clock or draws an id: what a
+command needs is given to it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from instar.errors import (
+    PartsGoneError,
+    SchemaMismatchError,
+    SchemaNotFoundError,
+    TableExistsError,
+    UpperMismatchError,
+    UsageError,
+    WriterFencedError,
+)
+from instar.schema import Map, Schema, format_path
+from instar.state.commits import (
+    Appended,
+    Compacted,
+    Configured,
+    ConfigValue,
+    Created,
+    Dropped,
+    Evolved,
+    SinceAdvanced,
+)
+from instar.state.parts import Place
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from instar.state.commits import Step
+    from instar.state.table_state import TableState
+
+__all__ = [
+    "OPTIONS",
+    "advance_since",
+    "append",
+    "column_ids",
+    "compact",
+    "configure",
+    "create",
+    "drop",
+    "evolve",
+]
+
+OPTIONS: Final[dict[str, tuple[ConfigValue, ...] | type]] = {
+    "skipping": ("off", "audit", "on"),
+}
+"""The options of a table: what each may be."""
+
+MAX_TIME: Final = 2**63 - 1
+
+
+def create(state: TableState | None, name: str, step: Created) -> tuple[Step, ...]:
+    """Begin a table under a name that is free."""
+    if state is not None and not state.dropped:
+        raise TableExistsError(name)
+    _check_options(step.config)
+    return (step,)
+
+
+def column_ids(schema: Schema, columns: Sequence[str]) -> tuple[int, ...]:
+    """Return the ids of columns that a table is sorted or identified by."""
+    ids = tuple(schema.load_column(column).id for column in columns)
+    if len(set(ids)) != len(ids):
+        raise UsageError(f"a column is named twice in {', '.join(columns)}")
+    for column in columns:
+        if isinstance(schema.load_column(column).type, Map):
+            raise UsageError(f"cannot sort by `{column}`: maps have no order")
+    return ids
+
+
+def evolve(state: TableState, expected_id: int | None, schema: Schema) -> tuple[Step, ...]:
+    """Append a schema to the history, if `expected_id` is the latest; the latest schema again is no step."""
+    if schema == state.history.latest:
+        return ()
+    if expected_id != state.history.latest_id:
+        raise SchemaMismatchError(state.name, expected=expected_id, current=state.history.latest_id)
+    state.history.evolve(schema, state.name)
+    _check_key_stays(state, schema)
+    return (Evolved(schema),)
+
+
+def append(
+    state: TableState,
+    step: Appended,
+    *,
+    expected_upper: int | None = None,
+    present: Collection[int] = (),
+    discard: bool = False,
+) -> tuple[Step, ...]:
+    """Add a batch whose `lower` is the table's upper; a token that is remembered makes it no step.
+
+    `present` are the leaf fields that have values in the batch: if the latest schema has deleted one of
+    them, the values could never be read, and the writer is fenced unless it says to discard them.
+    """
+    batch = step.batch
+    if step.token is not None and state.find_token(step.token) is not None:
+        return ()
+    expected = batch.lower if expected_upper is None else expected_upper
+    if state.upper != expected or state.upper != batch.lower:
+        raise UpperMismatchError(state.name, expected=expected, current=state.upper)
+    if not batch.lower < batch.upper <= MAX_TIME:
+        raise UsageError(f"a batch needs lower < upper <= {MAX_TIME}, not [{batch.lower}, {batch.upper})")
+    if not 0 <= batch.schema_id <= state.history.latest_id:
+        raise SchemaNotFoundError(state.name, batch.schema_id, latest=state.history.latest_id)
+    lost = _lost_columns(state, batch.schema_id, present)
+    if lost and not discard:
+        raise WriterFencedError(
+            state.name, lost, writer_schema=batch.schema_id, latest=state.history.latest_id
+        )
+    return (step,)
+
+
+def compact(state: TableState, planned_at: int, step: Compacted) -> tuple[Step, ...]:
+    """Replace parts that were there at seqno `planned_at`, if they still are."""
+    if planned_at < state.removals_since:
+        raise PartsGoneError(state.name, planned_at=planned_at, why="too many others came between")
+    since = [removal.places for removal in state.removals if removal.seqno > planned_at]
+    gone = frozenset[Place]().union(*since).intersection(step.removed)
+    if gone:
+        raise PartsGoneError(state.name, planned_at=planned_at, why=f"{len(gone)} of its parts were replaced")
+    return (step,)
+
+
+def advance_since(state: TableState, since: int) -> tuple[Step, ...]:
+    """Allow times before `since` to be merged; going back is no step."""
+    if since > state.upper:
+        raise UsageError(
+            f"since cannot pass upper: {since} is after {state.upper}, the upper of `{state.name}`"
+        )
+    return () if since <= state.since else (SinceAdvanced(since),)
+
+
+def configure(state: TableState, options: Mapping[str, ConfigValue | None]) -> tuple[Step, ...]:
+    """Set options, or with None take them back."""
+    changed = {
+        option: value
+        for option, value in _check_options(options).items()
+        if state.options.get(option) != value
+    }
+    return (Configured(changed),) if changed else ()
+
+
+def drop(state: TableState) -> tuple[Step, ...]:
+    """End the table; one that has ended is no step."""
+    return () if state.dropped else (Dropped(),)
+
+
+def _lost_columns(state: TableState, schema_id: int, present: Collection[int]) -> list[str]:
+    """Name the columns that a writer of an older schema has values for and the table has deleted."""
+    if schema_id == state.history.latest_id or not present:
+        return []
+    lost = state.history.migration_type.deleted_ids().intersection(present)
+    return [format_path(path) for path, leaf in state.history.schemas[schema_id].leaves() if leaf.id in lost]
+
+
+def _check_key_stays(state: TableState, schema: Schema) -> None:
+    kept = frozenset(schema.field_ids())
+    lost = [format_path(path) for path, leaf in state.history.latest.leaves() if leaf.id in state.key]
+    if not kept.issuperset(state.key):
+        raise UsageError(f"cannot drop a column of the key of `{state.name}`, which is {', '.join(lost)}")
+
+
+def _check_options(options: Mapping[str, ConfigValue | None]) -> Mapping[str, ConfigValue | None]:
+    for option, value in options.items():
+        allowed = OPTIONS.get(option)
+        if allowed is None:
+            raise UsageError(f"there is no table option {option!r}: the options are {', '.join(OPTIONS)}")
+        fits = value is None or (
+            isinstance(value, allowed) if isinstance(allowed, type) else value in allowed
+        )
+        if not fits:
+            choices = allowed.__name__ if isinstance(allowed, type) else ", ".join(map(str, allowed))
+            raise UsageError(f"option {option!r} cannot be {value!r}: it is one of {choices}")
+    return options

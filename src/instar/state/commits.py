@@ -1,0 +1,119 @@
+"""Commits: what one entry of a table's log says.
+
+A commit is a few steps that happen together. Steps are facts: whether they may happen was decided
+by `commands.py` on the state before.
+"""
+
+from __future__ import annotations
+
+from typing import Union
+
+import msgspec
+
+from instar.schema import Schema
+from instar.state.parts import ChunkRef, Part, Place
+
+__all__ = [
+    "Appended",
+    "Commit",
+    "Compacted",
+    "ConfigValue",
+    "Configured",
+    "Created",
+    "Dropped",
+    "Evolved",
+    "NewBatch",
+    "SinceAdvanced",
+    "Start",
+    "Step",
+]
+
+ConfigValue = Union[bool, int, float, str]  # noqa: UP007 -- resolved by msgspec
+
+
+class NewBatch(msgspec.Struct, frozen=True, array_like=True):
+    """Parts on their way into a table. The seqno that they will have is not known yet."""
+
+    lower: int
+    upper: int
+    schema_id: int
+    parts: tuple[Part, ...] = ()
+    chunks: tuple[ChunkRef, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """The number of updates in the batch."""
+        return sum(part.rows for part in self.parts) + sum(chunk.rows for chunk in self.chunks)
+
+
+class Created(msgspec.Struct, frozen=True, array_like=True, tag="created"):
+    """A table begins, under a name that was free."""
+
+    table_id: str
+    schema: Schema
+    order_by: tuple[int, ...] = ()
+    key: tuple[int, ...] = ()
+    config: dict[str, ConfigValue] = {}
+
+
+class Evolved(msgspec.Struct, frozen=True, array_like=True, tag="evolved"):
+    """A schema becomes the latest."""
+
+    schema: Schema
+
+
+class Appended(msgspec.Struct, frozen=True, array_like=True, tag="appended"):
+    """A batch is added, and the table's upper becomes the batch's."""
+
+    batch: NewBatch
+    token: str | None = None
+
+
+class Compacted(msgspec.Struct, frozen=True, array_like=True, tag="compacted"):
+    """Parts are replaced by others that say the same."""
+
+    removed: tuple[Place, ...]
+    removed_rows: int
+    removed_size: int
+    batch: NewBatch | None = None
+
+
+class SinceAdvanced(msgspec.Struct, frozen=True, array_like=True, tag="since"):
+    """Times before `since` may from now on be merged together."""
+
+    since: int
+
+
+class Configured(msgspec.Struct, frozen=True, array_like=True, tag="configured"):
+    """Options are set, or with None go back to their default."""
+
+    options: dict[str, ConfigValue | None]
+
+
+class Dropped(msgspec.Struct, frozen=True, array_like=True, tag="dropped"):
+    """The table ends; its name is free again."""
+
+
+Step = Union[Created, Evolved, Appended, Compacted, SinceAdvanced, Configured, Dropped]  # noqa: UP007 -- as above
+
+
+class Start(msgspec.Struct, frozen=True, array_like=True):
+    """Where reading a state may start: at a rollup, or at the commit that created the table."""
+
+    seqno: int
+    rollup: bool
+
+
+class Commit(msgspec.Struct, frozen=True, array_like=True):
+    """One entry of a table's log: who did what, when, in one atomic move.
+
+    The id is drawn by whoever commits, before the first attempt: after a lost reply it tells whether the
+    commit landed. `at` is milliseconds since 1970 by the committer's clock, and `by` names the committer.
+    """
+
+    id: str
+    at: int
+    by: str
+    table_id: str
+    start: Start
+    steps: tuple[Step, ...]

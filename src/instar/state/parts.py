@@ -1,0 +1,98 @@
+"""Parts, batches and references to manifest chunks: what a table is made of, as durable values.
+
+A part's place is `(batch, ordinal)`: the seqno of the commit that added it, and its position there.
+It is the same for ever, however the metadata is laid out in chunks.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import msgspec
+
+from instar.stats import FieldStats
+
+__all__ = ["Batch", "BatchHeader", "ChunkRef", "Part", "Place", "PlacedPart"]
+
+
+class Place(NamedTuple):
+    """Which part of which batch."""
+
+    batch: int
+    ordinal: int
+
+
+class Part(msgspec.Struct, frozen=True, array_like=True):
+    """One immutable Parquet file, and what is known of it without opening it.
+
+    `ts_min` and `ts_max` are None where every row has the time of its batch, which is then `upper - 1`.
+    `first_row` and `last_row` are the least and the greatest row, encoded by whoever wrote the part.
+    """
+
+    key: str
+    rows: int
+    size: int
+    run: int = 0
+    ordered: bool = True
+    ts_min: int | None = None
+    ts_max: int | None = None
+    diff_min: int = 1
+    diff_max: int = 1
+    first_row: bytes | None = None
+    last_row: bytes | None = None
+    stats: dict[int, FieldStats] = {}
+
+
+class BatchHeader(msgspec.Struct, frozen=True, array_like=True):
+    """What all parts of one commit have in common: times in [lower, upper), written under one schema."""
+
+    seqno: int
+    lower: int
+    upper: int
+    schema_id: int
+
+
+class ChunkRef(msgspec.Struct, frozen=True, array_like=True):
+    """A manifest chunk: metadata of many parts in columns, in one immutable object.
+
+    Chunks of a state are disjoint and in the order of places. `header` is set where all parts are of one
+    batch; then the chunk itself does not say so. `removed` are the rows of the chunk that are no longer
+    part of the table. The digest is that of the chunk's directory, which has the digests of all columns.
+    """
+
+    key: str
+    size: int
+    directory_size: int
+    digest: bytes
+    parts: int
+    rows: int
+    parts_size: int
+    first: Place
+    last: Place
+    header: BatchHeader | None = None
+    removed: tuple[int, ...] = ()
+
+
+class PlacedPart(NamedTuple):
+    """A part, the batch that it came with, and its position in it."""
+
+    header: BatchHeader
+    ordinal: int
+    part: Part
+
+    @property
+    def place(self) -> Place:
+        """Where the part is for ever."""
+        return Place(self.header.seqno, self.ordinal)
+
+
+class Batch(msgspec.Struct, frozen=True, array_like=True):
+    """What one commit added: its parts, inline if they are few and in chunks if they are many."""
+
+    header: BatchHeader
+    parts: tuple[Part, ...] = ()
+    chunks: tuple[ChunkRef, ...] = ()
+
+    def placed(self) -> tuple[PlacedPart, ...]:
+        """Return the inline parts with their places."""
+        return tuple(PlacedPart(self.header, ordinal, part) for ordinal, part in enumerate(self.parts))

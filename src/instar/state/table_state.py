@@ -1,0 +1,198 @@
+"""`TableState`: everything durable about a table at one seqno, as one immutable value.
+
+`apply` folds one commit into it. The cost depends on the commit and on what came since the last
+rollup, never on the number of parts: those that a rollup has seen are in manifest chunks.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from msgspec.structs import replace as replace_struct
+
+from instar.schema import History
+from instar.state.commits import (
+    Appended,
+    Commit,
+    Compacted,
+    Configured,
+    ConfigValue,
+    Created,
+    Dropped,
+    Evolved,
+    NewBatch,
+    SinceAdvanced,
+    Start,
+    Step,
+)
+from instar.state.parts import Batch, BatchHeader, ChunkRef, Place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["REMOVAL_WINDOW", "TOKEN_WINDOW", "Removal", "TableState", "TokenRecord", "Totals", "apply"]
+
+TOKEN_WINDOW: Final = 1000
+"""A token is remembered until this many commits with other tokens have followed."""
+
+REMOVAL_WINDOW: Final = 100
+"""A compaction can be applied until this many others have been applied since it was planned."""
+
+
+class TokenRecord(NamedTuple):
+    """What a commit with a token answered, so that a repeated call can answer the same."""
+
+    token: str
+    seqno: int
+    ts: int
+    schema_id: int
+    rows: int
+
+
+class Removal(NamedTuple):
+    """Parts that one compaction replaced."""
+
+    seqno: int
+    places: frozenset[Place]
+
+
+class Totals(NamedTuple):
+    """How much a table holds: parts, the updates in them, and their bytes."""
+
+    parts: int = 0
+    rows: int = 0
+    bytes: int = 0
+
+
+@dataclass(frozen=True)
+class TableState:
+    """A table at one seqno. `since <= upper`, and neither ever goes back.
+
+    Parts are in `chunks` as of the seqno of the last rollup, and in `tail` those that came after it.
+    Of these, the places in `unfolded()` have since been removed.
+    """
+
+    name: str
+    table_id: str
+    seqno: int
+    start: Start
+    history: History
+    order_by: tuple[int, ...] = ()
+    key: tuple[int, ...] = ()
+    config: dict[str, ConfigValue] | None = None
+    since: int = 0
+    upper: int = 0
+    chunks: tuple[ChunkRef, ...] = ()
+    tail: tuple[Batch, ...] = ()
+    removals: tuple[Removal, ...] = ()
+    removals_since: int = 0  # removals of later seqnos are all in `removals`
+    folded: int = -1  # removals up to this seqno are reflected in the chunks
+    tokens: tuple[TokenRecord, ...] = ()
+    totals: Totals = field(default_factory=Totals)
+    dropped: bool = False
+
+    @property
+    def options(self) -> dict[str, ConfigValue]:
+        """The options that were set."""
+        return self.config or {}
+
+    def unfolded(self) -> frozenset[Place]:
+        """Return the places of parts that were removed after the chunks were written."""
+        late = [removal.places for removal in self.removals if removal.seqno > self.folded]
+        return frozenset[Place]().union(*late)
+
+    def find_token(self, token: str) -> TokenRecord | None:
+        """Find what a commit with this token answered, if it is still remembered."""
+        return next((record for record in reversed(self.tokens) if record.token == token), None)
+
+
+def apply(state: TableState | None, name: str, seqno: int, commit: Commit) -> TableState:
+    """Fold the commit at a seqno into the state before it (None: there was no table)."""
+    for step in commit.steps:
+        state = _apply_step(state, name, seqno, step, commit)
+    assert state is not None, "a commit has at least one step, and the first one creates the table"  # noqa: S101
+    newer = commit.start if commit.start.seqno > state.start.seqno else state.start
+    return replace(state, seqno=seqno, start=newer)
+
+
+def _apply_step(state: TableState | None, name: str, seqno: int, step: Step, commit: Commit) -> TableState:
+    if isinstance(step, Created):
+        return TableState(
+            name,
+            step.table_id,
+            seqno,
+            Start(seqno, rollup=False),
+            History.start(step.schema),
+            step.order_by,
+            step.key,
+            step.config,
+            removals_since=seqno,
+        )
+    if state is None:
+        raise ValueError(f"commit {commit.id} changes a table that was never created")
+    match step:
+        case Evolved(schema=schema):
+            history = state.history
+            extended = History((*history.schemas, schema), history.migration_type.extend(schema))
+            return replace(state, history=extended)
+        case Appended():
+            return _appended(state, seqno, step)
+        case Compacted():
+            return _compacted(state, seqno, step)
+        case SinceAdvanced(since=since):
+            return replace(state, since=max(since, state.since))
+        case Configured(options=options):
+            merged = {**state.options, **options}
+            return replace(state, config={name: value for name, value in merged.items() if value is not None})
+        case Dropped():
+            return replace(state, dropped=True)
+
+
+def _appended(state: TableState, seqno: int, step: Appended) -> TableState:
+    new = step.batch
+    tokens = state.tokens
+    if step.token is not None:
+        record = TokenRecord(step.token, seqno, new.upper - 1, new.schema_id, new.rows)
+        tokens = (*tokens, record)[-TOKEN_WINDOW:]
+    added = _with_batch(state, seqno, new)
+    return replace(added, upper=max(new.upper, state.upper), tokens=tokens)
+
+
+def _compacted(state: TableState, seqno: int, step: Compacted) -> TableState:
+    removals = (*state.removals, Removal(seqno, frozenset(step.removed)))
+    kept = tuple(
+        removal
+        for at, removal in enumerate(removals)
+        if removal.seqno > state.folded or at >= len(removals) - REMOVAL_WINDOW
+    )
+    forgotten = (
+        removals[len(removals) - len(kept) - 1].seqno if len(kept) < len(removals) else state.removals_since
+    )
+    totals = Totals(
+        state.totals.parts - len(step.removed),
+        state.totals.rows - step.removed_rows,
+        state.totals.bytes - step.removed_size,
+    )
+    smaller = replace(state, removals=kept, removals_since=forgotten, totals=totals)
+    return smaller if step.batch is None else _with_batch(smaller, seqno, step.batch)
+
+
+def _with_batch(state: TableState, seqno: int, new: NewBatch) -> TableState:
+    header = BatchHeader(seqno, new.lower, new.upper, new.schema_id)
+    batch = Batch(header, new.parts, tuple(_placed_chunks(new.chunks, header)))
+    totals = Totals(
+        state.totals.parts + len(new.parts) + sum(chunk.parts for chunk in new.chunks),
+        state.totals.rows + new.rows,
+        state.totals.bytes
+        + sum(part.size for part in new.parts)
+        + sum(chunk.parts_size for chunk in new.chunks),
+    )
+    return replace(state, tail=(*state.tail, batch), totals=totals)
+
+
+def _placed_chunks(chunks: tuple[ChunkRef, ...], header: BatchHeader) -> Iterator[ChunkRef]:
+    """Give the chunks of a batch the place that its commit has got them."""
+    for chunk in chunks:
+        first, last = Place(header.seqno, chunk.first.ordinal), Place(header.seqno, chunk.last.ordinal)
+        yield replace_struct(chunk, first=first, last=last, header=header)
