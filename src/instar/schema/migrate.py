@@ -78,7 +78,7 @@ class _ListStep:
 
     def apply(self, array: pa.ListArray) -> pa.Array:
         if len(array) == 0:
-            return pa.array([], self.target)
+            return array if array.type.equals(self.target) else pa.array([], self.target)
         offsets, start, length = _rebase(array)
         before = array.values.slice(start, length)
         after = self.element.apply(before)
@@ -96,7 +96,7 @@ class _MapStep:
 
     def apply(self, array: pa.MapArray) -> pa.Array:
         if len(array) == 0:
-            return pa.array([], self.target)
+            return array if array.type.equals(self.target) else pa.array([], self.target)
         offsets, start, length = _rebase(array)
         before = [array.keys.slice(start, length), array.items.slice(start, length)]
         after = [self.key.apply(before[0]), self.value.apply(before[1])]
@@ -133,6 +133,8 @@ class Migration:
         if isinstance(data, pa.StructArray):
             before = [data.field(at) for at in range(len(self._layout))]
             after = self._members.apply(before, len(data))
+            if _untouched(data, pa.struct(list(self._target)), before, after):
+                return data
             mask = data.is_null() if data.null_count else None
             return pa.StructArray.from_arrays(after, fields=list(self._target), mask=mask)
         if isinstance(data, pa.Table):

@@ -28,10 +28,11 @@ def needs_consolidation(old: Schema, new: Schema) -> bool:
 def preserves_order(old: Schema, new: Schema, order_by: Sequence[int] = ()) -> bool:
     """Whether every run sorted under the old schema is, migrated, sorted under the new one.
 
-    `order_by` are field ids. Sorting is lexicographic, so what is deleted must be a tail of what is compared.
+    `order_by` are field ids; one that the old schema no longer has sorts nothing. Sorting is lexicographic,
+    so what is deleted must be a tail of what is compared.
     """
     walk = _Walk()
-    leading = [_locate(old.fields, field_id) for field_id in order_by]
+    leading = [trail for field_id in order_by if (trail := _locate(old.fields, field_id))]
     for trail in leading:
         walk.key(trail, new.fields)
     for field in old.fields:

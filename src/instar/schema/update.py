@@ -34,9 +34,12 @@ _Slot = tuple[Type, bool]  # a type, and whether it may be null: a field, an ele
 class SchemaUpdate:
     """Changes to a table's latest schema, collected and then committed as one."""
 
-    def __init__(self, history: History, commit: Callable[[Schema], int] | None = None) -> None:
+    def __init__(
+        self, history: History, commit: Callable[[Schema], int] | None = None, table: str | None = None
+    ) -> None:
         self._history = history
         self._commit = commit
+        self._table = table
         self._ids = count(history.next_field_id)
         self._fields = history.latest.fields
 
@@ -130,7 +133,7 @@ class SchemaUpdate:
             raise UsageError("this update belongs to no table: take its schema instead")
         violations = self.check()
         if violations:
-            raise IncompatibleSchemaError(None, violations)
+            raise IncompatibleSchemaError(self._table, violations)
         return self._commit(self.schema)
 
     def _edit_siblings(self, parent: tuple[str, ...], edit: Callable[[_Fields], _Fields], path: str) -> Self:

@@ -3,6 +3,7 @@
 from instar.state.codec import decode_commit, decode_rollup, encode_commit, encode_rollup
 from instar.state.commits import (
     Appended,
+    Checkpointed,
     Commit,
     Compacted,
     Configured,
@@ -16,12 +17,13 @@ from instar.state.commits import (
     Step,
 )
 from instar.state.parts import Batch, BatchHeader, ChunkRef, Part, Place, PlacedPart
-from instar.state.table_state import TableState, TokenRecord, Totals, apply
+from instar.state.table_state import TableState, TokenRecord, Totals, apply, rebase
 
 __all__ = [
     "Appended",
     "Batch",
     "BatchHeader",
+    "Checkpointed",
     "ChunkRef",
     "Commit",
     "Compacted",
@@ -45,4 +47,5 @@ __all__ = [
     "decode_rollup",
     "encode_commit",
     "encode_rollup",
+    "rebase",
 ]

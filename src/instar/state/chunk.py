@@ -10,8 +10,8 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING, Final
 
 import msgspec
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from instar.errors import CorruptTableError, InstarError
 from instar.schema import Schema, format_type, parse_type_ddl
@@ -118,8 +118,8 @@ def encode_chunk(
         len(directory),
         _digest(directory),
         files.num_rows,
-        int(np.sum(files.column("rows"))),
-        int(np.sum(files.column("size"))),
+        pc.sum(files.column("rows")).as_py(),
+        pc.sum(files.column("size")).as_py(),
         Place(batches[0].as_py(), ordinals[0].as_py()),
         Place(batches[-1].as_py(), ordinals[-1].as_py()),
     )

@@ -83,7 +83,7 @@ def evolve(state: TableState, expected_id: int | None, schema: Schema) -> tuple[
         raise SchemaMismatchError(state.name, expected=expected_id, current=state.history.latest_id)
     state.history.evolve(schema, state.name)
     _check_key_stays(state, schema)
-    return (Evolved(schema),)
+    return (Evolved(state.history.latest_id + 1, schema),)
 
 
 def append(

@@ -15,6 +15,7 @@ from instar.state.parts import ChunkRef, Part, Place
 
 __all__ = [
     "Appended",
+    "Checkpointed",
     "Commit",
     "Compacted",
     "ConfigValue",
@@ -57,8 +58,9 @@ class Created(msgspec.Struct, frozen=True, array_like=True, tag="created"):
 
 
 class Evolved(msgspec.Struct, frozen=True, array_like=True, tag="evolved"):
-    """A schema becomes the latest."""
+    """A schema becomes the latest, under the next id."""
 
+    schema_id: int
     schema: Schema
 
 
@@ -90,11 +92,15 @@ class Configured(msgspec.Struct, frozen=True, array_like=True, tag="configured")
     options: dict[str, ConfigValue | None]
 
 
+class Checkpointed(msgspec.Struct, frozen=True, array_like=True, tag="checkpointed"):
+    """Nothing changes, but whoever reads from here on may start at the commit's rollup."""
+
+
 class Dropped(msgspec.Struct, frozen=True, array_like=True, tag="dropped"):
     """The table ends; its name is free again."""
 
 
-Step = Union[Created, Evolved, Appended, Compacted, SinceAdvanced, Configured, Dropped]  # noqa: UP007 -- as above
+Step = Union[Created, Evolved, Appended, Compacted, SinceAdvanced, Configured, Checkpointed, Dropped]  # noqa: UP007 -- as above
 
 
 class Start(msgspec.Struct, frozen=True, array_like=True):

@@ -14,6 +14,7 @@ from msgspec.structs import replace as replace_struct
 from instar.schema import History
 from instar.state.commits import (
     Appended,
+    Checkpointed,
     Commit,
     Compacted,
     Configured,
@@ -31,7 +32,16 @@ from instar.state.parts import Batch, BatchHeader, ChunkRef, Place
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["REMOVAL_WINDOW", "TOKEN_WINDOW", "Removal", "TableState", "TokenRecord", "Totals", "apply"]
+__all__ = [
+    "REMOVAL_WINDOW",
+    "TOKEN_WINDOW",
+    "Removal",
+    "TableState",
+    "TokenRecord",
+    "Totals",
+    "apply",
+    "rebase",
+]
 
 TOKEN_WINDOW: Final = 1000
 """A token is remembered until this many commits with other tokens have followed."""
@@ -97,6 +107,11 @@ class TableState:
         """The options that were set."""
         return self.config or {}
 
+    @property
+    def lease_seqno(self) -> int:
+        """The oldest seqno whose objects this state refers to: what a reader of it must hold."""
+        return max(self.folded, 0)
+
     def unfolded(self) -> frozenset[Place]:
         """Return the places of parts that were removed after the chunks were written."""
         late = [removal.places for removal in self.removals if removal.seqno > self.folded]
@@ -145,6 +160,8 @@ def _apply_step(state: TableState | None, name: str, seqno: int, step: Step, com
         case Configured(options=options):
             merged = {**state.options, **options}
             return replace(state, config={name: value for name, value in merged.items() if value is not None})
+        case Checkpointed():
+            return state
         case Dropped():
             return replace(state, dropped=True)
 
@@ -196,3 +213,16 @@ def _placed_chunks(chunks: tuple[ChunkRef, ...], header: BatchHeader) -> Iterato
     for chunk in chunks:
         first, last = Place(header.seqno, chunk.first.ordinal), Place(header.seqno, chunk.last.ordinal)
         yield replace_struct(chunk, first=first, last=last, header=header)
+
+
+def rebase(state: TableState, rolled: TableState) -> TableState:
+    """Return the same state with its parts laid out as in a rollup of an earlier seqno."""
+    if rolled.seqno <= state.folded:
+        return state
+    return replace(
+        state,
+        start=rolled.start if rolled.start.seqno > state.start.seqno else state.start,
+        chunks=rolled.chunks,
+        tail=tuple(batch for batch in state.tail if batch.header.seqno > rolled.seqno),
+        folded=rolled.seqno,
+    )

@@ -4,7 +4,7 @@ from instar.storage.blob import Blob, StoredObject
 from instar.storage.bloblog import BlobConsensus
 from instar.storage.consensus import Appended, Consensus, MemoryConsensus, Versioned
 from instar.storage.directory import DirectoryBlob
-from instar.storage.location import open_blob, open_consensus
+from instar.storage.location import consensus_kind, open_blob, open_consensus
 from instar.storage.objects import ObjectBlob
 
 __all__ = [
@@ -17,6 +17,7 @@ __all__ = [
     "ObjectBlob",
     "StoredObject",
     "Versioned",
+    "consensus_kind",
     "open_blob",
     "open_consensus",
 ]

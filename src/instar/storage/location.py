@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from instar.storage.blob import Blob
     from instar.storage.consensus import Consensus
 
-__all__ = ["open_blob", "open_consensus"]
+__all__ = ["consensus_kind", "open_blob", "open_consensus"]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 _CLOUDS = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl")
@@ -76,6 +76,12 @@ def open_consensus(location: str | None, blob: Blob, options: Mapping[str, str] 
     raise UsageError(
         f"cannot open {location} for consensus: use postgresql://…, or nothing to keep it in the store itself"
     )
+
+
+def consensus_kind(location: str | None) -> str:
+    """Name the kind of a consensus location, the same however it is spelt: `blob` is the store itself."""
+    scheme = "blob" if location is None else _scheme(location)
+    return "postgresql" if scheme in _POSTGRES else scheme or "file"
 
 
 def _scheme(location: str) -> str | None:

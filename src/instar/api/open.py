@@ -1,0 +1,47 @@
+"""`instar.open`: from a location to a store."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.api.store import Store
+from instar.errors import StoreNotFoundError, UsageError
+from instar.storage import consensus_kind, open_blob, open_consensus
+from instar.table import Services, StoreMarker, check_consensus, find_marker, wall_clock
+
+if TYPE_CHECKING:
+    import os
+    from collections.abc import Mapping
+
+__all__ = ["open_store"]
+
+
+def open_store(
+    location: str | os.PathLike[str],
+    *,
+    consensus: str | None = None,
+    options: Mapping[str, str] | None = None,
+    create: bool = True,
+) -> Store:
+    """Open the store at a directory or URL.
+
+    Opening writes nothing. Where there is nothing yet, the first table that is created makes the store;
+    with `create=False` it must be there already. A location that holds something else is refused.
+
+    `consensus` is where the logs of a store are kept if not in the store itself: `postgresql://…`.
+    `options` are named as the clouds' own tools name them, such as `AWS_ENDPOINT_URL`.
+    """
+    blob = open_blob(location, options)
+    logs = open_consensus(consensus, blob, options)
+    kind = consensus_kind(consensus)
+    marker = find_marker(blob)
+    if marker is not None:
+        check_consensus(marker, kind, logs, blob.url)
+        return Store(blob.url, Services(blob, logs, marker.log_prefix))
+    if not create:
+        raise StoreNotFoundError(blob.url)
+    if next(iter(blob.list()), None) is not None:
+        raise UsageError(f"{blob.url} holds something that is not an instar store: choose an empty location")
+    services = Services(blob, logs)
+    new = StoreMarker(services.new_id(), kind, wall_clock())
+    return Store(blob.url, Services(blob, logs, new.log_prefix), new)

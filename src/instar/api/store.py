@@ -1,0 +1,102 @@
+"""`Store`: a place that holds tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Self
+
+from instar.api.table import GRACE_MS, Table
+from instar.errors import StoreNotFoundError
+from instar.table import (
+    TableLog,
+    VacuumReport,
+    check_table_name,
+    create_table,
+    drop_table,
+    list_tables,
+    vacuum_store,
+    vacuum_table,
+    write_marker,
+)
+from instar.table.tables import log_names
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from types import TracebackType
+
+    from instar.schema import SchemaLike
+    from instar.state import ConfigValue
+    from instar.table import Services, StoreMarker
+
+__all__ = ["Store"]
+
+
+class Store:
+    """Tables by name, in one location. Threads may share it."""
+
+    def __init__(self, location: str, services: Services, unwritten: StoreMarker | None = None) -> None:
+        self.location = location
+        self._services = services
+        self._unwritten = unwritten
+
+    def create_table(
+        self,
+        name: str,
+        schema: SchemaLike,
+        *,
+        order_by: Sequence[str] = (),
+        key: Sequence[str] = (),
+        options: Mapping[str, ConfigValue] | None = None,
+    ) -> Table:
+        """Create a table. Its files are sorted by `order_by`; `key` identifies a row for upserts."""
+        self.initialise()
+        log = create_table(self._services, name, schema, order_by=order_by, key=key, options=options)
+        return Table(self._services, log)
+
+    def table(self, name: str) -> Table:
+        """Open a table."""
+        check_table_name(name)
+        log = TableLog(self._services, name)
+        log.load()
+        return Table(self._services, log)
+
+    def tables(self, prefix: str = "") -> list[str]:
+        """Return the names of the tables, in order; with a prefix, of those that begin with it."""
+        return list_tables(self._services, prefix)
+
+    def drop_table(self, name: str) -> None:
+        """End a table. Its name is free at once; what it held goes with the next vacuum."""
+        drop_table(self._services, name)
+
+    def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
+        """Vacuum every table, and what tables that were dropped have left."""
+        reports = [
+            vacuum_table(self._services, name, grace_ms=grace_ms, dry_run=dry_run)
+            for name in log_names(self._services)
+        ]
+        reports.append(vacuum_store(self._services, grace_ms=grace_ms, dry_run=dry_run))
+        return VacuumReport(*(sum(column) for column in zip(*reports, strict=True)))
+
+    def initialise(self) -> None:
+        """Make the location a store, if it is not one yet."""
+        if self._unwritten is None:
+            return
+        written = write_marker(self._services.blob, self._services.consensus, self._unwritten)
+        if written != self._unwritten and written.consensus != self._unwritten.consensus:
+            raise StoreNotFoundError(self.location)
+        self._services = self._services.with_prefix(written.log_prefix)
+        self._unwritten = None
+
+    def close(self) -> None:
+        """Give back leases and connections."""
+        self._services.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"Store({self.location!r})"

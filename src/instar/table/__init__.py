@@ -1,0 +1,36 @@
+"""Tables without an engine: their logs, rollups, leases and housekeeping."""
+
+from instar.table.append import PartWriter, begin_write, move_since
+from instar.table.leases import Lease, LeaseKeeper
+from instar.table.log import Committed, Entry, TableLog
+from instar.table.manifest import load_columns
+from instar.table.marker import StoreMarker, check_consensus, find_marker, write_marker
+from instar.table.services import Services, wall_clock
+from instar.table.tables import check_table_name, create_table, drop_table, find_tables, list_tables
+from instar.table.vacuum import VacuumReport, vacuum_store, vacuum_table
+
+__all__ = [
+    "Committed",
+    "Entry",
+    "Lease",
+    "LeaseKeeper",
+    "PartWriter",
+    "Services",
+    "StoreMarker",
+    "TableLog",
+    "VacuumReport",
+    "begin_write",
+    "check_consensus",
+    "check_table_name",
+    "create_table",
+    "drop_table",
+    "find_marker",
+    "find_tables",
+    "list_tables",
+    "load_columns",
+    "move_since",
+    "vacuum_store",
+    "vacuum_table",
+    "wall_clock",
+    "write_marker",
+]

@@ -1,0 +1,105 @@
+"""Committing parts that are already written: appends, and compactions that replace parts by others.
+
+Few parts travel in the commit itself. Many become manifest chunks first, so that a commit stays small.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from instar.state import Appended, BatchHeader, Compacted, NewBatch, PlacedPart
+from instar.state.commands import advance_since, append, compact
+from instar.table.rollup import ChunkWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from instar.state import ChunkRef, Part, Place, Step, TableState
+    from instar.table.log import Committed, TableLog
+    from instar.table.services import Services
+
+__all__ = ["INLINE_PARTS", "PartWriter", "begin_write", "move_since"]
+
+INLINE_PARTS: Final = 64
+"""A commit carries at most this many parts itself."""
+
+
+class PartWriter:
+    """Commits the parts of one write to a table, while a lease keeps them safe from a vacuum.
+
+    Parts have keys made with `write_id`; they are put after `begin_write` and before they are committed.
+    """
+
+    def __init__(self, services: Services, log: TableLog, write_id: str) -> None:
+        self.write_id = write_id
+        self._services = services
+        self._log = log
+
+    def append(
+        self,
+        parts: Sequence[Part],
+        schema_id: int,
+        *,
+        expected_upper: int | None = None,
+        upper: int | None = None,
+        token: str | None = None,
+        present: Collection[int] = (),
+        discard: bool = False,
+    ) -> Committed:
+        """Append parts as one batch.
+
+        Without `upper`, the batch is put at the end of the table, at the time of the clock or right after
+        what is there; with it, the batch ends there. With `expected_upper`, it fails if the table moved on.
+        """
+        chunks, inline = self._laid_out(parts, schema_id)
+
+        def decide(state: TableState | None) -> tuple[Step, ...]:
+            current = self._log.check_exists(state)
+            end = max(self._services.clock(), current.upper) + 1 if upper is None else upper
+            batch = NewBatch(current.upper, end, schema_id, inline, chunks)
+            return append(
+                current,
+                Appended(batch, token),
+                expected_upper=expected_upper,
+                present=present,
+                discard=discard,
+            )
+
+        return self._log.commit(decide)
+
+    def replace(
+        self, planned_at: int, removed: Collection[Place], size: tuple[int, int], batch: NewBatch | None
+    ) -> Committed:
+        """Replace parts that a plan at seqno `planned_at` has read; `size` are their rows and bytes."""
+        if batch is not None:
+            chunks, inline = self._laid_out(batch.parts, batch.schema_id)
+            batch = NewBatch(batch.lower, batch.upper, batch.schema_id, inline, chunks)
+        step = Compacted(tuple(sorted(removed)), *size, batch)
+        return self._log.commit(lambda state: compact(self._log.check_exists(state), planned_at, step))
+
+    def _laid_out(
+        self, parts: Sequence[Part], schema_id: int
+    ) -> tuple[tuple[ChunkRef, ...], tuple[Part, ...]]:
+        """Write chunks if the parts are many; return the chunks, and the parts if they are few."""
+        if len(parts) <= INLINE_PARTS:
+            return (), tuple(parts)
+        state = self._log.load()
+        header = BatchHeader(0, 0, 0, schema_id)
+        placed = [PlacedPart(header, ordinal, part) for ordinal, part in enumerate(parts)]
+        writer = ChunkWriter(self._services, state.table_id, self.write_id)
+        return tuple(writer.write_parts(placed, state.history)), ()
+
+
+@contextmanager
+def begin_write(services: Services, log: TableLog) -> Iterator[PartWriter]:
+    """Begin a write: what it puts is safe from a vacuum until it ends."""
+    state = log.load()
+    write_id = services.new_id()
+    with services.leases.hold(state.table_id, state.lease_seqno, write_id):
+        yield PartWriter(services, log, write_id)
+
+
+def move_since(log: TableLog, since: int) -> Committed:
+    """Allow times before `since` to be merged."""
+    return log.commit(lambda state: advance_since(log.check_exists(state), since))

@@ -1,0 +1,63 @@
+"""Where the objects of a table are, below the root of the store."""
+
+from __future__ import annotations
+
+from typing import Final
+
+__all__ = [
+    "MARKER",
+    "TABLES",
+    "chunk_key",
+    "lease_key",
+    "leases",
+    "part_key",
+    "rollup_key",
+    "rollups",
+    "table_root",
+    "write_of",
+]
+
+MARKER: Final = "instar.store"
+"""The object that makes a location a store."""
+
+TABLES: Final = "tables"
+
+
+def table_root(table_id: str) -> str:
+    """Return the directory of everything that one table owns."""
+    return f"{TABLES}/{table_id}"
+
+
+def rollups(table_id: str) -> str:
+    """Return the directory of a table's rollups."""
+    return f"{table_root(table_id)}/rollups"
+
+
+def rollup_key(table_id: str, seqno: int) -> str:
+    """Return the key of the rollup at a seqno."""
+    return f"{rollups(table_id)}/{seqno:020d}"
+
+
+def chunk_key(table_id: str, write_id: str, number: int) -> str:
+    """Return the key of a manifest chunk; like a part, it tells the write that it belongs to."""
+    return f"{table_root(table_id)}/chunks/{write_id}-{number}"
+
+
+def write_of(key: str) -> str:
+    """Return the id of the write that a part or chunk belongs to."""
+    return key.rpartition("/")[2].partition("-")[0]
+
+
+def part_key(table_id: str, write_id: str, number: int) -> str:
+    """Return the key of a part; the write that it belongs to can be read from it."""
+    return f"{table_root(table_id)}/parts/{write_id}-{number}.parquet"
+
+
+def leases(table_id: str) -> str:
+    """Return the directory of a table's leases."""
+    return f"{table_root(table_id)}/leases"
+
+
+def lease_key(table_id: str, lease_id: str) -> str:
+    """Return the key of a lease."""
+    return f"{leases(table_id)}/{lease_id}"

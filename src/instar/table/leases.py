@@ -1,0 +1,123 @@
+"""Leases: small objects that keep a vacuum away from what a reader or writer is using.
+
+A lease is not a commit. It holds a seqno, for a reader, or the id of a write whose parts are not
+committed yet; it is renewed while its holder lives and expires otherwise.
+"""
+
+from __future__ import annotations
+
+import threading
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from instar.errors import CorruptTableError, StorageError
+from instar.storage.frame import decode_frame, encode_frame
+from instar.table.layout import lease_key, leases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from instar.table.services import Services
+
+__all__ = ["LEASE_MS", "Lease", "LeaseKeeper", "list_leases"]
+
+LEASE_MS: Final = 15 * 60 * 1000
+"""How long a lease lasts without being renewed."""
+
+
+class Lease(msgspec.Struct, frozen=True, array_like=True):
+    """What somebody is using: states from `seqno` on, and objects that the write `write_id` makes."""
+
+    id: str
+    table_id: str
+    seqno: int
+    write_id: str | None
+    expires_at: int
+    holder: str
+
+
+class LeaseKeeper:
+    """Takes leases, renews those that are held from one background thread, and gives them back."""
+
+    def __init__(self, services: Services, duration_ms: int = LEASE_MS) -> None:
+        self._services = services
+        self._duration = duration_ms
+        self._held: dict[str, Lease] = {}
+        self._lock = threading.Lock()
+        self._stop = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def hold(self, table_id: str, seqno: int, write_id: str | None = None) -> Iterator[Lease]:
+        """Hold a lease. Whoever reads takes it first and loads the state to read after that."""
+        lease = self.take(table_id, seqno, write_id)
+        try:
+            yield lease
+        finally:
+            self.release(lease)
+
+    def take(self, table_id: str, seqno: int, write_id: str | None = None) -> Lease:
+        """Take a lease that is renewed until it is released."""
+        holder, lease_id = self._services.author(), self._services.new_id()
+        lease = self._renewed(Lease(lease_id, table_id, seqno, write_id, 0, holder))
+        with self._lock:
+            self._held[lease.id] = lease
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._renew_for_ever, daemon=True)
+                self._thread.start()
+        return lease
+
+    def release(self, lease: Lease) -> None:
+        """Give a lease back; what could not be deleted expires."""
+        with self._lock:
+            self._held.pop(lease.id, None)
+        with suppress(StorageError):
+            self._services.blob.delete([lease_key(lease.table_id, lease.id)])
+
+    def renew(self) -> None:
+        """Renew all held leases now."""
+        with self._lock:
+            held = list(self._held.values())
+        for lease in held:
+            renewed = self._renewed(lease)
+            with self._lock:
+                released = lease.id not in self._held
+                if not released:
+                    self._held[lease.id] = renewed
+            if released:
+                self.release(lease)
+
+    def close(self) -> None:
+        """Give all leases back and stop renewing."""
+        self._stop.set()
+        with self._lock:
+            held = list(self._held.values())
+        for lease in held:
+            self.release(lease)
+
+    def _renewed(self, lease: Lease) -> Lease:
+        renewed = msgspec.structs.replace(lease, expires_at=self._services.clock() + self._duration)
+        data = encode_frame("lease", lease.id, msgspec.msgpack.encode(renewed))
+        self._services.blob.put(lease_key(lease.table_id, lease.id), data)
+        return renewed
+
+    def _renew_for_ever(self) -> None:
+        while not self._stop.wait(self._duration / 3000):
+            with suppress(StorageError):  # tried again at the next turn, and there are two before it expires
+                self.renew()
+
+
+def list_leases(services: Services, table_id: str) -> Iterator[Lease]:
+    """Yield the leases of a table, expired ones too."""
+    for stored in services.blob.list(leases(table_id)):
+        data = services.blob.find(stored.key)
+        if data is None:
+            continue
+        what = f"lease {stored.key}"
+        payload = decode_frame(data, "lease", stored.key.rpartition("/")[2], what=what)
+        try:
+            yield msgspec.msgpack.decode(payload, type=Lease)
+        except msgspec.MsgspecError as error:
+            raise CorruptTableError(what, f"its content does not decode ({error})") from None

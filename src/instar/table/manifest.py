@@ -1,0 +1,146 @@
+"""Reading the metadata of a table's parts: only the columns that are asked for, each object once.
+
+A state knows its chunks and its latest parts; here they become columns over all live parts.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+
+from instar.state.chunk import FILES, FIXED_GROUPS, PLACES, TIMES, decode_directory, decode_group, group_name
+from instar.state.manifest import columns_of_parts, complete_bounds, concat_columns, with_header
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from instar.schema import Field, History
+    from instar.state import ChunkRef, Place, TableState
+    from instar.state.chunk import Directory
+    from instar.state.manifest import Columns
+    from instar.storage import Blob
+
+__all__ = ["ChunkReader", "load_columns"]
+
+_CACHED_BYTES: Final = 256 * 1024 * 1024
+_READERS: Final = 8
+
+
+class ChunkReader:
+    """Fetches directories and groups of chunks, and keeps the ones used last; chunks never change."""
+
+    def __init__(self, blob: Blob) -> None:
+        self._blob = blob
+        self._lock = threading.Lock()
+        self._directories: dict[str, Directory] = {}
+        self._groups: OrderedDict[tuple[str, str], pa.RecordBatch] = OrderedDict()
+        self._cached = 0
+        self.bytes_read = 0
+
+    def directory(self, ref: ChunkRef) -> Directory:
+        """Return what is in a chunk."""
+        directory = self._directories.get(ref.key)
+        if directory is None:
+            (data,) = self._blob.get_ranges(ref.key, [(ref.size - ref.directory_size, ref.directory_size)])
+            directory = decode_directory(data, ref)
+            with self._lock:
+                self.bytes_read += len(data)
+                self._directories[ref.key] = directory
+        return directory
+
+    def groups(self, ref: ChunkRef, names: Iterable[str]) -> Columns:
+        """Return the groups of these names that the chunk has, in one request."""
+        directory = self.directory(ref)
+        wanted = [name for name in names if name in directory.groups]
+        with self._lock:
+            found = {name: self._recall(ref.key, name) for name in wanted}
+        missing = [name for name, batch in found.items() if batch is None]
+        ranges = [(directory.groups[name].offset, directory.groups[name].length) for name in missing]
+        for name, data in zip(missing, self._blob.get_ranges(ref.key, ranges) if ranges else (), strict=True):
+            batch = decode_group(data, name, directory.groups[name], what=f"manifest chunk {ref.key}")
+            found[name] = batch
+            with self._lock:
+                self.bytes_read += len(data)
+                self._keep(ref.key, name, batch)
+        return {name: batch for name, batch in found.items() if batch is not None}
+
+    def _recall(self, key: str, name: str) -> pa.RecordBatch | None:
+        batch = self._groups.get((key, name))
+        if batch is not None:
+            self._groups.move_to_end((key, name))
+        return batch
+
+    def _keep(self, key: str, name: str, batch: pa.RecordBatch) -> None:
+        self._groups[key, name] = batch
+        self._cached += batch.nbytes
+        while self._cached > _CACHED_BYTES and len(self._groups) > 1:
+            _, evicted = self._groups.popitem(last=False)
+            self._cached -= evicted.nbytes
+
+
+def load_columns(
+    reader: ChunkReader,
+    state: TableState,
+    fields: Sequence[Field] = (),
+    groups: Sequence[str] = (PLACES, TIMES, FILES),
+) -> Columns:
+    """Return columns over all live parts of a state: the fixed groups asked for, and the bounds of fields.
+
+    Bounds have the types of the state's latest schema, which the fields must be of.
+    """
+    refs = [*state.chunks, *(chunk for batch in state.tail for chunk in batch.chunks)]
+    fixed = tuple(dict.fromkeys((PLACES, FILES, *groups)))
+
+    def load(ref: ChunkRef) -> Columns:
+        return chunk_columns(reader, ref, state.history, fields, fixed)
+
+    if len(refs) > 1:
+        with ThreadPoolExecutor(_READERS) as pool:
+            pieces = list(pool.map(load, refs))
+    else:
+        pieces = [load(ref) for ref in refs]
+    names = (*fixed, *(group_name(field.id) for field in fields))
+    tail = [placed for batch in state.tail for placed in batch.placed()]
+    tail_columns = columns_of_parts(tail, state.history)
+    pieces.append({name: tail_columns[name] for name in names})
+    columns = _without(concat_columns(pieces), state.unfolded())
+    return {name: columns[name] for name in names if name in groups or name not in FIXED_GROUPS}
+
+
+def chunk_columns(
+    reader: ChunkReader, ref: ChunkRef, history: History, fields: Sequence[Field], fixed: Sequence[str]
+) -> Columns:
+    """Return the live rows of one chunk, with bounds in the types of today."""
+    names = [group_name(field.id) for field in fields]
+    found = reader.groups(ref, [*fixed, *names])
+    schema_id = reader.directory(ref).schema_id
+    columns = with_header({name: found[name] for name in fixed}, ref.header)
+    for field, name in zip(fields, names, strict=True):
+        columns[name] = complete_bounds(found.get(name), field, columns[FILES], history, schema_id)
+    if ref.removed:
+        live = np.ones(ref.parts, dtype=bool)
+        live[list(ref.removed)] = False
+        columns = _filter(columns, live)
+    return columns
+
+
+def _without(columns: Columns, removed: frozenset[Place]) -> Columns:
+    """Leave out the parts at these places."""
+    if not removed:
+        return columns
+    batches, ordinals = (columns[PLACES].column(name).to_numpy() for name in ("batch", "ordinal"))
+    candidates = np.flatnonzero(np.isin(batches, [place.batch for place in removed]))
+    live = np.ones(len(batches), dtype=bool)
+    for row in candidates:
+        live[row] = (int(batches[row]), int(ordinals[row])) not in removed
+    return _filter(columns, live)
+
+
+def _filter(columns: Columns, live: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Columns:
+    mask = pa.array(live)
+    return {name: batch.filter(mask) for name, batch in columns.items()}

@@ -1,0 +1,76 @@
+"""What a table needs from the outside: where bytes are kept, what time it is, and who is asking."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import socket
+import time
+import uuid
+from dataclasses import dataclass, field, replace
+from functools import cache
+from typing import TYPE_CHECKING
+
+from instar.table.leases import LeaseKeeper
+from instar.table.manifest import ChunkReader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from instar.storage import Blob, Consensus
+
+__all__ = ["Services", "wall_clock"]
+
+
+def wall_clock() -> int:
+    """Return milliseconds since 1970."""
+    return time.time_ns() // 1_000_000
+
+
+def _new_id() -> str:
+    return uuid.uuid4().hex
+
+
+@cache
+def _author() -> str:
+    try:
+        user = getpass.getuser()
+    except (KeyError, OSError):
+        user = str(os.getuid())
+    return f"{user}@{socket.gethostname()}"
+
+
+@dataclass(frozen=True)
+class Services:
+    """The two services of a store, and the three things that make a program impure.
+
+    `log_prefix` keeps the logs of several stores apart in one consensus service.
+    """
+
+    blob: Blob
+    consensus: Consensus
+    log_prefix: str = ""
+    clock: Callable[[], int] = wall_clock
+    new_id: Callable[[], str] = _new_id
+    author: Callable[[], str] = _author
+    patience: float = 60.0
+    """How many seconds a commit keeps trying while others are faster or the store does not answer."""
+    chunks: ChunkReader = field(init=False)
+    leases: LeaseKeeper = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "chunks", ChunkReader(self.blob))
+        object.__setattr__(self, "leases", LeaseKeeper(self))
+
+    def with_prefix(self, log_prefix: str) -> Services:
+        """Return the same services for a store whose logs have another prefix."""
+        return replace(self, log_prefix=log_prefix)
+
+    def close(self) -> None:
+        """Give back leases and connections."""
+        self.leases.close()
+        self.consensus.close()
+
+    def log_key(self, table: str) -> str:
+        """Return the key of a table's log."""
+        return self.log_prefix + table

@@ -1,0 +1,84 @@
+"""The tables of a store: creating, finding and dropping them by name."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Final
+
+from instar.errors import InvalidNameError
+from instar.schema import as_schema
+from instar.schema.schema import Schema, number_fields
+from instar.state import Created
+from instar.state.commands import column_ids, create, drop
+from instar.storage.keys import encode_key
+from instar.table.log import TableLog
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from instar.schema import SchemaLike
+    from instar.state import ConfigValue, TableState
+    from instar.table.services import Services
+
+__all__ = ["check_table_name", "create_table", "drop_table", "find_tables", "list_tables", "log_names"]
+
+_RESERVED: Final = "store"
+_READERS: Final = 16
+
+
+def check_table_name(name: str) -> None:
+    """Raise unless a table may have this name: segments joined by `/`, each visible and not hidden."""
+    encode_key(name)
+    if name == _RESERVED:
+        raise InvalidNameError(name, "a store keeps this name for itself")
+
+
+def create_table(
+    services: Services,
+    name: str,
+    schema: SchemaLike,
+    *,
+    order_by: Sequence[str] = (),
+    key: Sequence[str] = (),
+    options: Mapping[str, ConfigValue] | None = None,
+) -> TableLog:
+    """Create a table, in one commit."""
+    check_table_name(name)
+    given = as_schema(schema)
+    first = Schema(number_fields(given.fields))
+    step = Created(
+        services.new_id(), first, column_ids(first, order_by), column_ids(first, key), dict(options or {})
+    )
+    log = TableLog(services, name)
+    log.commit(lambda state: create(state, name, step))
+    return log
+
+
+def drop_table(services: Services, name: str) -> None:
+    """End a table, in one commit; a vacuum removes what it held."""
+    check_table_name(name)
+    log = TableLog(services, name)
+    log.load()
+    log.commit(lambda state: drop(log.check_exists(state)))
+
+
+def list_tables(services: Services, prefix: str = "") -> list[str]:
+    """Return the names of the tables that begin with a prefix, in order, reading one commit of each."""
+    names = log_names(services, prefix)
+    with ThreadPoolExecutor(_READERS) as pool:
+        exists = pool.map(lambda name: TableLog(services, name).exists(), names)
+    return [name for name, there in zip(names, exists, strict=True) if there]
+
+
+def find_tables(services: Services, prefix: str = "") -> list[TableState]:
+    """Return the state of every table whose name begins with a prefix, in the order of their names."""
+    with ThreadPoolExecutor(_READERS) as pool:
+        states = pool.map(lambda name: TableLog(services, name).refresh(), log_names(services, prefix))
+    return [state for state in states if state is not None and not state.dropped]
+
+
+def log_names(services: Services, prefix: str = "") -> list[str]:
+    """Return the names that have a log, those of dropped tables too."""
+    keys = services.consensus.keys(services.log_prefix + prefix)
+    names = (key.removeprefix(services.log_prefix) for key in keys)
+    return [name for name in names if name != _RESERVED]
