@@ -4,7 +4,7 @@ A file is staged under `.staging/`, synced, given its name in one step, and then
 """
 
 # The protocol documents the methods; plain `os` calls are what durability is argued about.
-# ruff: noqa: D102, PTH100, PTH102, PTH103, PTH105, PTH108, PTH112, PTH114, PTH116, PTH120, PTH123
+# ruff: noqa: D102, PTH100, PTH102, PTH105, PTH108, PTH112, PTH114, PTH116, PTH120, PTH123
 
 from __future__ import annotations
 
@@ -244,15 +244,15 @@ class DirectoryBlob:
 
 
 def _make_root(root: str) -> None:
-    """Create the root; above it, only what is created here can be, and needs to be, synced."""
-    missing = []
-    directory = root
-    while not os.path.isdir(directory):
-        missing.append(directory)
-        directory = os.path.dirname(directory)
-    os.makedirs(root, exist_ok=True)
-    for created in missing:
-        _sync_directory(os.path.dirname(created))
+    """Create the root and what is missing above it; what was there before is not ours to sync."""
+    if os.path.isdir(root):
+        return
+    parent = os.path.dirname(root)
+    if parent != root:
+        _make_root(parent)
+    with suppress(FileExistsError):
+        os.mkdir(root)
+    _sync_directory(parent)
 
 
 def _sync_directory(directory: str) -> None:

@@ -76,7 +76,7 @@ def decode_frame(data: Data, kind: str, identity: str, *, what: str) -> bytes:
     (version,) = _VERSION.unpack_from(body, len(_MAGIC))
     if version > FORMAT_VERSION:
         raise FormatTooNewError(what, found=version, supported=FORMAT_VERSION)
-    header = _header(kind.encode("ascii"), identity.encode(), version)
+    header = _header(kind.encode("ascii"), identity.encode())
     if body[: len(header)] != header:
         raise CorruptTableError(what, f"it is intact, but it is not the {kind} {identity}")
     rest = body[len(header) :]
@@ -88,12 +88,12 @@ def decode_frame(data: Data, kind: str, identity: str, *, what: str) -> bytes:
     return bytes(rest[_PAYLOAD_LENGTH.size :])
 
 
-def _header(kind: bytes, identity: bytes, version: int = FORMAT_VERSION) -> bytes:
+def _header(kind: bytes, identity: bytes) -> bytes:
     """Return the bytes before the length of the payload; no two (kind, identity) share them."""
     return b"".join(
         (
             _MAGIC,
-            _VERSION.pack(version),
+            _VERSION.pack(FORMAT_VERSION),
             _KIND_LENGTH.pack(len(kind)),
             kind,
             _IDENTITY_LENGTH.pack(len(identity)),

@@ -9,10 +9,7 @@ Nothing of psycopg leaves this module. Blobs are stored elsewhere.
 from __future__ import annotations
 
 import itertools
-import os
 import re
-import select
-import threading
 import time
 from typing import TYPE_CHECKING, Any, LiteralString
 from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
@@ -20,10 +17,10 @@ from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 import psycopg
 from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict
-from psycopg_pool import ConnectionPool, PoolTimeout
 
 from instar.errors import StorageError, StorageTimeoutError, UsageError
 from instar.storage.backoff import pauses
+from instar.storage.connections import Connections
 from instar.storage.consensus import Appended, Versioned
 from instar.storage.keys import check_key
 
@@ -35,8 +32,6 @@ if TYPE_CHECKING:
 __all__ = ["PostgresConsensus"]
 
 _READ_ATTEMPTS = 5
-_POOL_TIMEOUT = 10.0  # seconds; long enough for a server to restart
-_CONNECTIONS = 8
 _DEFAULTS = {
     "connect_timeout": 5,
     # A server that has vanished is noticed without waiting hours for the system to give up.
@@ -52,7 +47,7 @@ _GOING_AWAY = re.compile(r"08...|57P0.")
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 # What the guarantees below rely on must not depend on how a server happens to be configured.
-_CONFIGURE = """
+_CONFIGURE: LiteralString = """
     SELECT set_config('default_transaction_isolation', 'read committed', false),
            set_config('statement_timeout', '30s', false),
            set_config('idle_in_transaction_session_timeout', '30s', false),
@@ -124,9 +119,7 @@ class PostgresConsensus:
             "schema": sql.Identifier(schema),
             "log": sql.Identifier(schema, "log"),
         }
-        self._lock = threading.Lock()
-        self._pool: ConnectionPool | None = None
-        self._owner = 0  # the process that opened the pool: connections do not survive a fork
+        self._connections = Connections(repr(self), self._parameters, _CONFIGURE)
 
     def __repr__(self) -> str:
         shown = {
@@ -165,17 +158,14 @@ class PostgresConsensus:
         return iter([key for (key,) in self._read(_KEYS, prefix=prefix)])
 
     def close(self) -> None:
-        with self._lock:
-            if self._pool and self._owner == os.getpid():
-                self._pool.close()
-            self._pool = None
+        self._connections.close()
 
     def _read(self, query: LiteralString, **values: object) -> list[tuple[Any, ...]]:
         """Return the rows of a query, none if there is no table, trying again if the connection is lost."""
         waits = itertools.islice(pauses(first=0.1, longest=5.0), _READ_ATTEMPTS - 1)
         while True:
             try:
-                with self._connections().connection() as connection:
+                with self._connections.borrow() as connection:
                     return connection.execute(self._statement(query), values, binary=True).fetchall()
             except (errors.UndefinedTable, errors.InvalidSchemaName):
                 return []
@@ -190,7 +180,7 @@ class PostgresConsensus:
         """Execute statements as one transaction; return the last one's row count, or None without a table."""
         count = 0
         try:
-            with self._connections().connection() as connection:
+            with self._connections.borrow() as connection:
                 if len(statements) == 1:
                     # Alone, a statement is a transaction, without two more trips to the server.
                     return connection.execute(self._statement(statements[0]), values).rowcount
@@ -206,56 +196,11 @@ class PostgresConsensus:
     def _statement(self, statement: LiteralString) -> sql.Composed:
         return sql.SQL(statement).format(**self._names)
 
-    def _connections(self) -> ConnectionPool:
-        with self._lock:
-            if self._pool is None or self._owner != os.getpid():
-                reason = self._why_unreachable()
-                if reason:
-                    raise StorageError(f"connecting to {self}", reason)
-                self._owner = os.getpid()
-                self._pool = ConnectionPool(
-                    kwargs={**self._parameters, "autocommit": True},
-                    min_size=0,
-                    max_size=_CONNECTIONS,
-                    timeout=_POOL_TIMEOUT,
-                    configure=_configure,
-                    check=_check,
-                    open=True,
-                )
-            return self._pool
-
     def _failure(self, verb: str, error: psycopg.Error) -> StorageError:
         """Say what an error means: it did not happen, or it is not known."""
-        operation = f"{verb} in {self}"
-        if isinstance(error, PoolTimeout):
-            return StorageError(operation, self._why_unreachable() or "all connections are busy")
         lost = isinstance(error, psycopg.OperationalError | psycopg.InterfaceError) and error.sqlstate is None
-        if lost or _GOING_AWAY.fullmatch(error.sqlstate or ""):
-            return StorageTimeoutError(operation, str(error).strip())
-        return StorageError(operation, str(error).strip())
-
-    def _why_unreachable(self) -> str | None:
-        """Try to connect, because the pool would not say why it cannot."""
-        try:
-            psycopg.connect(**self._parameters).close()
-        except psycopg.Error as error:
-            return str(error).strip()
-        return None
-
-
-def _configure(connection: psycopg.Connection[Any]) -> None:
-    connection.execute(_CONFIGURE)
-
-
-def _check(connection: psycopg.Connection[Any]) -> None:
-    """Find out whether an idle connection still works, without asking the server if it has said nothing.
-
-    A server that goes away says so, or closes the connection, and both make it readable.
-    """
-    poll = select.poll()
-    poll.register(connection.fileno(), select.POLLIN)
-    if poll.poll(0):
-        ConnectionPool.check_connection(connection)
+        known = not lost and not _GOING_AWAY.fullmatch(error.sqlstate or "")
+        return (StorageError if known else StorageTimeoutError)(f"{verb} in {self}", str(error).strip())
 
 
 def _parse(url: str) -> tuple[dict[str, Any], str]:

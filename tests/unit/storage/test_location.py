@@ -1,0 +1,77 @@
+"""URLs: what people type, and what they get."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from instar.errors import UsageError
+from instar.storage import (
+    BlobConsensus,
+    DirectoryBlob,
+    MemoryConsensus,
+    ObjectBlob,
+    open_blob,
+    open_consensus,
+)
+from instar.storage.postgres import PostgresConsensus
+
+
+def test_a_path_is_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative ones are made absolute when they are opened, wherever the process goes afterwards."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("HOME", "/home/ada")
+    for location, url in (
+        ("lake", f"{tmp_path}/lake"),
+        ("./a/../lake/", f"{tmp_path}/lake"),
+        (Path("lake"), f"{tmp_path}/lake"),
+        (str(tmp_path), str(tmp_path)),
+        (f"file://{tmp_path}/a%20b", f"{tmp_path}/a b"),
+        ("~/lake", "/home/ada/lake"),
+        ("2026:11:15", f"{tmp_path}/2026:11:15"),
+    ):
+        blob = open_blob(location)
+        assert isinstance(blob, DirectoryBlob)
+        assert blob.url == url
+        assert blob.location("a/b") == f"{url}/a/b"
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_cloud_is_an_object_store() -> None:
+    """Its URL is kept, without a final slash, and so is the place of an object in it."""
+    options = {"AWS_REGION": "us-east-1"}
+    for location in ("s3://bucket/a/b", "s3://bucket/a/b/", "s3a://bucket/a/b"):
+        blob = open_blob(location, options)
+        assert isinstance(blob, ObjectBlob)
+        assert blob.location("x/y") == f"{location.rstrip('/')}/x/y"
+
+
+@pytest.mark.parametrize(
+    "location", ["", "ftp://host/a", "http://host/a", "file://host/a", "file://a", "postgresql://host/db"]
+)
+def test_what_holds_no_blobs_is_refused(location: str) -> None:
+    """With a message that says what does."""
+    with pytest.raises(UsageError):
+        open_blob(location)
+
+
+def test_consensus_is_in_the_store_unless_said_otherwise(tmp_path: Path) -> None:
+    """Nothing, a server, memory, or another place of blobs."""
+    blob = open_blob(tmp_path / "lake")
+    assert isinstance(open_consensus(None, blob), BlobConsensus)
+    assert isinstance(open_consensus("postgresql://host/db", blob), PostgresConsensus)
+    assert isinstance(open_consensus("postgres://host/db", blob), PostgresConsensus)
+    assert isinstance(open_consensus("memory://", blob), MemoryConsensus)
+    assert open_consensus("memory://a", blob) is open_consensus("memory://a", blob)
+    elsewhere = open_consensus(str(tmp_path / "logs"), blob)
+    assert elsewhere.append("a", None, b"")
+    assert not (tmp_path / "lake").exists()
+    assert (tmp_path / "logs" / "log" / "a").is_dir()
+
+
+@pytest.mark.parametrize("location", ["mysql://host/db", "http://host"])
+def test_what_has_no_consensus_is_refused(location: str, tmp_path: Path) -> None:
+    """With a message that says what does."""
+    with pytest.raises(UsageError, match="for consensus"):
+        open_consensus(location, open_blob(tmp_path))
