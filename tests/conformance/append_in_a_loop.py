@@ -1,6 +1,7 @@
 """One of many processes that append to the same log: `python append_in_a_loop.py '<json>'`.
 
-The JSON object says where (`blob_url`, `options`, `consensus_url`), which `key`, who (`writer`) and how many.
+The JSON object says where (`blob_url`, `options`, `consensus_url`), which `key`, who (`writer`) and how many
+(`count`). With `report`, each entry is printed once it has landed.
 """
 
 from __future__ import annotations
@@ -22,11 +23,14 @@ def main() -> None:
     last: int | None = None
     for number in range(task["count"]):
         waits = pauses()
-        while not consensus.append(key, last, f"{task['writer']}:{number}".encode()):
+        entry = f"{task['writer']}:{number}"
+        while not consensus.append(key, last, entry.encode()):
             time.sleep(next(waits))
             news = consensus.scan(key, 0 if last is None else last + 1)
             last = news[-1].seqno if news else last
         last = 0 if last is None else last + 1
+        if task.get("report"):
+            print(entry, flush=True)  # noqa: T201 - the test reads it
     consensus.close()
 
 
