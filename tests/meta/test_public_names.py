@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import instar
 
-PUBLIC = ["__version__"]
+PUBLIC = ["Schema", "Store", "Table", "__version__", "open"]
 
 
 def test_public_names_are_pinned() -> None:

@@ -12,6 +12,7 @@ from instar.table import (
     check_table_name,
     create_table,
     drop_table,
+    find_tables,
     list_tables,
     vacuum_store,
     vacuum_table,
@@ -63,6 +64,10 @@ class Store:
         """Return the names of the tables, in order; with a prefix, of those that begin with it."""
         return list_tables(self._services, prefix)
 
+    def find_tables(self, prefix: str = "") -> list[Table]:
+        """Open all tables whose names begin with a prefix, at once."""
+        return [Table(self._services, log) for log in find_tables(self._services, prefix)]
+
     def drop_table(self, name: str) -> None:
         """End a table. Its name is free at once; what it held goes with the next vacuum."""
         drop_table(self._services, name)
@@ -76,15 +81,16 @@ class Store:
         reports.append(vacuum_store(self._services, grace_ms=grace_ms, dry_run=dry_run))
         return VacuumReport(*(sum(column) for column in zip(*reports, strict=True)))
 
-    def initialise(self) -> None:
-        """Make the location a store, if it is not one yet."""
+    def initialise(self) -> bool:
+        """Make the location a store; False if it already was one."""
         if self._unwritten is None:
-            return
+            return False
         written = write_marker(self._services.blob, self._services.consensus, self._unwritten)
         if written != self._unwritten and written.consensus != self._unwritten.consensus:
             raise StoreNotFoundError(self.location)
         self._services = self._services.with_prefix(written.log_prefix)
         self._unwritten = None
+        return True
 
     def close(self) -> None:
         """Give back leases and connections."""

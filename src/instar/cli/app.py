@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from instar import __version__
-from instar.cli import demo, schema
+from instar.cli import demo, schema, tables, vacuum
 from instar.errors import InstarError, disposition
 
 __all__ = ["app", "main"]
@@ -29,7 +29,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
+app.command()(tables.init)
+app.command()(tables.tables)
+app.command()(tables.create)
+app.command()(tables.describe)
+app.command()(tables.log)
 app.add_typer(schema.app)
+app.command()(vacuum.vacuum)
+app.command()(tables.drop)
 app.command()(demo.demo)
 
 
@@ -50,11 +57,15 @@ def root(
 
     Examples:
 
-        instar schema check "user string, amount int" "user string, amount bigint, country string"
+        instar init lake
 
-        instar schema check old.sql new.sql --rename user=user_id --json
+        instar create events "user string not null, at timestamp, amount int" --store lake
 
-        instar demo
+        instar schema evolve events --add "country string" --widen "amount bigint" --store lake
+
+        instar log events --store lake --json
+
+        instar schema check old.sql new.sql
 
     """
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -12,19 +13,46 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
-__all__ = ["JsonOption", "console", "print_json", "print_table"]
+__all__ = ["JsonOption", "console", "format_bytes", "format_count", "print_json", "print_table", "working"]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 
 _PIPED_WIDTH = 160
+_KIB = 1024
 
 
 def console() -> Console:
     """Return the console for answers: as wide as the terminal, or wide enough for a file."""
     piped = not sys.stdout.isatty()
     return Console(width=_PIPED_WIDTH if piped else None, highlight=False)
+
+
+def format_count(number: int) -> str:
+    """Print a number with its thousands apart."""
+    return f"{number:,}"
+
+
+def format_bytes(number: int) -> str:
+    """Print a size in the unit that suits it."""
+    size = float(number)
+    for unit in ("B", "KiB", "MiB", "GiB"):
+        if size < _KIB:
+            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
+        size /= _KIB
+    return f"{size:.1f} TiB"
+
+
+@contextmanager
+def working(what: str) -> Iterator[None]:
+    """Show on a terminal that something is going on; say nothing when piped."""
+    terminal = Console(stderr=True)
+    if not terminal.is_terminal:
+        yield
+        return
+    with terminal.status(f"{what} …"):
+        yield
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 -- whatever JSON can say

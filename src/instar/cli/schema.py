@@ -8,12 +8,13 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
+from instar.cli.options import ConsensusOption, StoreOption, TableArgument, open_store
 from instar.cli.output import JsonOption, console, print_json, print_table
 from instar.cli.verdicts import Verdict, judge
-from instar.errors import AmbiguousEvolutionError, InvalidSchemaError, UsageError
-from instar.schema import Change, History, SchemaUpdate, as_schema, parse_path
+from instar.errors import AmbiguousEvolutionError, InvalidSchemaError, SchemaNotFoundError, UsageError
+from instar.schema import Change, Field, History, SchemaUpdate, as_schema, format_type, parse_path, spark_json
 
-__all__ = ["app"]
+__all__ = ["app", "read_schema"]
 
 app = typer.Typer(name="schema", help="Look at schemas and judge changes to them.", no_args_is_help=True)
 
@@ -48,29 +49,156 @@ def check(
         instar schema check old.sql new.sql --rename user=user_id --drop amount
 
     """
-    history = History.start(as_schema(_read(old)))
+    history = History.start(as_schema(read_schema(old)))
     update = SchemaUpdate(history)
-    for pair in rename or []:
-        path, equals, name = pair.partition("=")
-        if not equals:
-            raise UsageError(f"--rename {pair}: expected OLD=NEW, such as user=user_id")
-        update.rename_column(path, name)
-    for path in drop or []:
-        update.drop_column(path)
+    _take(update, rename=rename, drop=drop)
+    verdict = judge(history, _toward(update, new).schema)
+    _answer(verdict, as_json=as_json)
+
+
+@app.command()
+def show(
+    table: TableArgument,
+    *,
+    schema_id: Annotated[
+        int | None, typer.Option("--id", help="A schema of the history; the latest without.")
+    ] = None,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show a schema of a table, with the ids of its fields."""
+    with open_store(store, consensus) as opened:
+        state = opened.table(table).state
+    wanted = state.history.latest_id if schema_id is None else schema_id
+    if not 0 <= wanted <= state.history.latest_id:
+        raise SchemaNotFoundError(table, wanted, latest=state.history.latest_id)
+    schema = state.history.schemas[wanted]
+    if as_json:
+        print_json({"schema_id": wanted, "ddl": str(schema), "spark": spark_json(schema)})
+        return
+    rows = [
+        (str(field.id), "  " * depth + field.name, format_type(field.type), _null(field))
+        for depth, field in schema.walk()
+    ]
+    print_table(
+        ("id", "column", "type", ""), rows, title=f"{table}, schema {wanted} of {state.history.latest_id}"
+    )
+
+
+@app.command()
+def diff(
+    table: TableArgument,
+    old: Annotated[int, typer.Argument(help="The id of the older schema.")],
+    new: Annotated[int | None, typer.Argument(help="The id of the newer schema; the latest without.")] = None,
+    *,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what changed between two schemas of a table, and which readers that fences."""
+    with open_store(store, consensus) as opened:
+        history = opened.table(table).state.history
+    newer = history.latest_id if new is None else new
+    for schema_id in (old, newer):
+        if not 0 <= schema_id <= history.latest_id:
+            raise SchemaNotFoundError(table, schema_id, latest=history.latest_id)
+    if old > newer:
+        raise UsageError(f"schema {old} is newer than schema {newer}: give the older one first")
+    _answer(judge(History.fold(history.schemas[: old + 1]), history.schemas[newer]), as_json=as_json)
+
+
+@app.command()
+def evolve(  # noqa: PLR0913 -- one option for each kind of step
+    table: TableArgument,
+    *,
+    add: Annotated[
+        list[str] | None, typer.Option(metavar="'PATH TYPE'", help="Add a nullable column.")
+    ] = None,
+    drop: Annotated[list[str] | None, typer.Option(metavar="PATH", help="Delete a column.")] = None,
+    rename: Annotated[list[str] | None, typer.Option(metavar="PATH=NAME", help="Rename a column.")] = None,
+    nullable: Annotated[list[str] | None, typer.Option(metavar="PATH", help="Let a column be null.")] = None,
+    widen: Annotated[list[str] | None, typer.Option(metavar="'PATH TYPE'", help="Widen a column.")] = None,
+    to: Annotated[
+        str | None, typer.Option(metavar="SCHEMA", help="Evolve to a schema, matched by name.")
+    ] = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would change.")] = False,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Change a table's schema: one metadata write, whatever the table holds.
+
+    Options may be repeated; they are applied in the order rename, drop, nullable, widen, add, to.
+
+    Examples:
+
+        instar schema evolve events --add "country string" --rename user=user_id --store lake
+
+        instar schema evolve events --to new.sql --dry-run --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        opened_table = opened.table(table)
+        history = opened_table.state.history
+        update = opened_table.evolve()
+        _take(update, rename=rename, drop=drop, nullable=nullable, widen=widen, add=add)
+        verdict = judge(history, (update if to is None else _toward(update, to)).schema)
+        if not dry_run and verdict.changes:
+            update.commit()
+        _answer(verdict, as_json=as_json)
+
+
+def _take(update: SchemaUpdate, **steps: list[str] | None) -> None:
+    """Take the steps that options ask for, in the order of the options."""
+    for option, values in steps.items():
+        for value in values or []:
+            path, mark, rest = value.partition("=" if option == "rename" else " ")
+            if option in {"rename", "add", "widen"} and not mark:
+                form = (
+                    "OLD=NEW, such as user=user_id"
+                    if option == "rename"
+                    else "'PATH TYPE', such as 'n bigint'"
+                )
+                raise UsageError(f"--{option} {value}: expected {form}")
+            match option:
+                case "rename":
+                    update.rename_column(path, rest)
+                case "drop":
+                    update.drop_column(value)
+                case "nullable":
+                    update.make_nullable(value)
+                case "widen":
+                    update.widen_column(path, rest)
+                case "add":
+                    update.add_column(path, rest)
+
+
+def _toward(update: SchemaUpdate, target: str) -> SchemaUpdate:
+    """Evolve to a schema matched by name; what names cannot decide is asked back in words of this command."""
     try:
-        verdict = judge(history, update.evolve_to(_read(new)).schema)
+        return update.evolve_to(read_schema(target))
     except AmbiguousEvolutionError as error:
         before, after = error.candidates[0]
         hint = f"Here: --rename {before}={parse_path(after)[-1]}, or --drop {before}"
         raise UsageError(f"{error}\n{hint}") from None
+
+
+def _answer(verdict: Verdict, *, as_json: bool) -> None:
+    """Print a verdict, and exit with 1 if it is no."""
     if as_json:
         print_json(verdict.to_json())
     else:
         _print(verdict)
-    raise typer.Exit(0 if verdict.compatible else 1)
+    if not verdict.compatible:
+        raise typer.Exit(1)
 
 
-def _read(given: str) -> str:
+def _null(field: Field) -> str:
+    return "" if field.nullable else "not null"
+
+
+def read_schema(given: str) -> str:
     """Return the text of a schema: the argument itself, or the file that it names."""
     if " " in given.strip() and not Path(given).is_file():
         return given

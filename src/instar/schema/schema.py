@@ -14,7 +14,7 @@ import msgspec
 from instar.errors import ColumnNotFoundError, InvalidSchemaError
 from instar.schema.paths import ELEMENT, VALUE, format_path, parse_path
 from instar.schema.text import format_fields
-from instar.schema.types import Field, List, Map, Struct, Type, walk_fields
+from instar.schema.types import Field, List, Map, Struct, Type, member_fields, walk_fields
 from instar.schema.wellformed import find_problem
 
 if TYPE_CHECKING:
@@ -73,6 +73,10 @@ class Schema(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
         for field in self.fields:
             yield from _paths(field.type, (field.name,))
 
+    def walk(self) -> Iterator[tuple[int, Field]]:
+        """Yield every field with its depth, parents before children."""
+        return _walk(self.fields, 0)
+
     def leaves(self) -> Iterator[tuple[tuple[str, ...], Field]]:
         """Yield the columns and members that are not structs themselves, with their paths."""
         return _leaves(self.fields, ())
@@ -101,6 +105,12 @@ def number_type(type_: Type, ids: Iterator[int]) -> Type:
         case Map(key=key, value=value, value_nullable=nullable):
             return Map(number_type(key, ids), number_type(value, ids), nullable)
     return type_
+
+
+def _walk(fields: Iterable[Field], depth: int) -> Iterator[tuple[int, Field]]:
+    for field in fields:
+        yield depth, field
+        yield from _walk(member_fields(field.type), depth + 1)
 
 
 def _leaves(fields: tuple[Field, ...], path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from instar.schema import SchemaLike
-    from instar.state import ConfigValue, TableState
+    from instar.state import ConfigValue
     from instar.table.services import Services
 
 __all__ = ["check_table_name", "create_table", "drop_table", "find_tables", "list_tables", "log_names"]
@@ -70,11 +70,12 @@ def list_tables(services: Services, prefix: str = "") -> list[str]:
     return [name for name, there in zip(names, exists, strict=True) if there]
 
 
-def find_tables(services: Services, prefix: str = "") -> list[TableState]:
-    """Return the state of every table whose name begins with a prefix, in the order of their names."""
+def find_tables(services: Services, prefix: str = "") -> list[TableLog]:
+    """Open every table whose name begins with a prefix, in the order of their names."""
+    logs = [TableLog(services, name) for name in log_names(services, prefix)]
     with ThreadPoolExecutor(_READERS) as pool:
-        states = pool.map(lambda name: TableLog(services, name).refresh(), log_names(services, prefix))
-    return [state for state in states if state is not None and not state.dropped]
+        states = list(pool.map(TableLog.refresh, logs))
+    return [log for log, state in zip(logs, states, strict=True) if state is not None and not state.dropped]
 
 
 def log_names(services: Services, prefix: str = "") -> list[str]:

@@ -1,0 +1,226 @@
+"""`instar init`, `tables`, `create`, `describe`, `log`, `drop`: a store and what is in it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+import instar
+from instar.cli.options import ConsensusOption, StoreOption, TableArgument, open_store
+from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, print_table
+from instar.cli.schema import read_schema
+from instar.schema import format_path
+
+if TYPE_CHECKING:
+    from instar import Table
+    from instar.state import ConfigValue
+
+__all__ = ["create", "describe", "drop", "init", "log", "tables"]
+
+
+def init(
+    location: Annotated[str, typer.Argument(help="A directory or URL that is empty or does not exist yet.")],
+    *,
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make a store.
+
+    Examples:
+
+        instar init lake
+
+        instar init s3://bucket/lake --consensus postgresql://localhost/instar
+
+    """
+    with instar.open(location, consensus=consensus) as store:
+        made = store.initialise()
+        if as_json:
+            print_json({"store": store.location, "made": made})
+        else:
+            console().print(
+                f"Made a store at {store.location}" if made else f"{store.location} is a store already"
+            )
+
+
+def tables(
+    prefix: Annotated[str, typer.Argument(help="Only tables whose names begin with this.")] = "",
+    *,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """List the tables of a store.
+
+    Examples:
+
+        instar tables --store lake
+
+        INSTAR_STORE=lake instar tables billing/ --json
+
+    """
+    with open_store(store, consensus) as opened:
+        found = [_facts(table) for table in opened.find_tables(prefix)]
+    if as_json:
+        print_json([fact._asdict() for fact in found])
+        return
+    if not found:
+        console().print(
+            f"There are no tables in {opened.location}" + (f" under {prefix}." if prefix else ".")
+        )
+        return
+    rows = [
+        (
+            fact.name,
+            str(fact.schema_id),
+            str(fact.columns),
+            format_count(fact.parts),
+            format_count(fact.updates),
+            format_bytes(fact.bytes),
+        )
+        for fact in found
+    ]
+    print_table(("table", "schema", "columns", "parts", "updates", "size"), rows)
+
+
+def create(
+    table: TableArgument,
+    schema: Annotated[str, typer.Argument(help="DDL text, or a file with DDL or a Spark schema's JSON.")],
+    *,
+    order_by: Annotated[
+        list[str] | None, typer.Option(help="A column that files are sorted by. Repeatable.")
+    ] = None,
+    key: Annotated[list[str] | None, typer.Option(help="A column that identifies a row. Repeatable.")] = None,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Create an empty table.
+
+    Example:
+
+        instar create events "user string not null, at timestamp, amount int" --order-by at --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        made = opened.create_table(table, read_schema(schema), order_by=order_by or (), key=key or ())
+        if as_json:
+            print_json(_facts(made)._asdict())
+        else:
+            console().print(f"Created {table}: {made.schema}")
+
+
+def describe(
+    table: TableArgument,
+    *,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a table is: its schema, times, size and options."""
+    with open_store(store, consensus) as opened:
+        facts = _facts(opened.table(table))
+    if as_json:
+        print_json(facts._asdict())
+        return
+    size = f"{format_count(facts.parts)} parts, {format_bytes(facts.bytes)}"
+    held = f"{format_count(facts.updates)} updates in {size}"
+    lines = [
+        ("schema", f"{facts.schema_id}: {facts.schema}"),
+        ("order by", ", ".join(facts.order_by) or "-"),
+        ("key", ", ".join(facts.key) or "-"),
+        ("since, upper", f"{facts.since}, {facts.upper}"),
+        ("holds", held),
+        ("options", ", ".join(f"{name}={value}" for name, value in facts.options.items()) or "-"),
+        ("state", f"seqno {facts.seqno}"),
+    ]
+    print_table(("table", facts.name), lines)
+
+
+def log(
+    table: TableArgument,
+    *,
+    limit: Annotated[int, typer.Option(min=1, help="Show at most this many commits, newest first.")] = 50,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show who committed what to a table, when, and under which schema."""
+    with open_store(store, consensus) as opened:
+        commits = opened.table(table).history()
+    shown = commits[:limit]
+    if as_json:
+        print_json([{**commit._asdict(), "at": commit.at.isoformat()} for commit in shown])
+        return
+    rows = [
+        (
+            str(commit.seqno),
+            f"{commit.at:%Y-%m-%d %H:%M:%S}",
+            commit.by,
+            commit.what,
+            "-" if commit.schema_id is None else str(commit.schema_id),
+            commit.commit_id[:8],
+        )
+        for commit in shown
+    ]
+    print_table(("seqno", "at (UTC)", "by", "what", "schema", "commit"), rows)
+    if len(shown) < len(commits):
+        console().print(f"{len(commits) - len(shown)} older commits are not shown; --limit shows more.")
+
+
+def drop(
+    table: TableArgument,
+    *,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """End a table. Its name is free at once; its files go with the next vacuum."""
+    with open_store(store, consensus) as opened:
+        opened.drop_table(table)
+    if as_json:
+        print_json({"dropped": table})
+    else:
+        console().print(f"Dropped {table}. `instar vacuum` removes its files.")
+
+
+class _Facts(NamedTuple):
+    """What there is to say about a table."""
+
+    name: str
+    table_id: str
+    seqno: int
+    schema_id: int
+    schema: str
+    columns: int
+    order_by: list[str]
+    key: list[str]
+    since: int
+    upper: int
+    parts: int
+    updates: int
+    bytes: int
+    options: dict[str, ConfigValue]
+
+
+def _facts(table: Table) -> _Facts:
+    state = table.state
+    latest = state.history.latest
+    names = {leaf.id: format_path(path) for path, leaf in latest.leaves()}
+    return _Facts(
+        state.name,
+        state.table_id,
+        state.seqno,
+        state.history.latest_id,
+        str(latest),
+        len(latest.fields),
+        [names.get(field_id, f"(deleted field {field_id})") for field_id in state.order_by],
+        [names[field_id] for field_id in state.key],
+        state.since,
+        state.upper,
+        state.totals.parts,
+        state.totals.rows,
+        state.totals.bytes,
+        state.options,
+    )

@@ -1,0 +1,50 @@
+"""`instar vacuum`: delete what nothing can reach any more."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from instar.cli.options import ConsensusOption, StoreOption, open_store, parse_duration
+from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, working
+
+__all__ = ["vacuum"]
+
+
+def vacuum(
+    table: Annotated[str | None, typer.Argument(help="One table; without it, the whole store.")] = None,
+    *,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
+    grace: Annotated[str, typer.Option(help="Leave alone what is younger: 90s, 30m, 24h, 7d.")] = "24h",
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Delete what no reader, writer or table can reach any more, and cut off the log that nobody needs.
+
+    Readers and writers may go on meanwhile. The grace period should be longer than the longest pause of a
+    process that is alive: it protects those whose lease expired while they were asleep.
+
+    Examples:
+
+        instar vacuum events --dry-run --store lake
+
+        instar vacuum --grace 7d --store lake
+
+    """
+    grace_ms = parse_duration(grace)
+    with open_store(store, consensus) as opened, working("vacuuming"):
+        if table is None:
+            report = opened.vacuum(grace_ms=grace_ms, dry_run=dry_run)
+        else:
+            report = opened.table(table).vacuum(grace_ms=grace_ms, dry_run=dry_run)
+    if as_json:
+        print_json({**report._asdict(), "dry_run": dry_run})
+        return
+    verb = "Would delete" if dry_run else "Deleted"
+    console().print(
+        f"{verb} {format_count(report.objects)} objects ({format_bytes(report.bytes)}) "
+        f"and {format_count(report.log_entries)} log entries; "
+        f"{format_count(report.kept_objects)} objects ({format_bytes(report.kept_bytes)}) stay."
+    )
