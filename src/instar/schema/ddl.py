@@ -1,7 +1,7 @@
 """Schemas as Spark DDL text: `user string not null, tags array<string>, addr struct<city: string>`.
 
-The parser takes what Spark's does, and two things that Spark cannot say: `array<int not null>` and
-`map<string, int not null>`. Printing is in `text.py`.
+The parser takes what Spark's does, and `not null` where Spark cannot say it: `array<int not null>` and
+`map<string not null, int not null>`. Printing is in `text.py`.
 """
 
 from __future__ import annotations
@@ -59,6 +59,9 @@ _TOKEN = re.compile(
     r"|(?P<word>\w+)"
     r"|(?P<mark>[<>(),:])",
 )
+
+# What Spark takes for a name without backticks: not what its lexer takes for a number, such as 1e5 or 1L.
+_BARE_NAME = re.compile(r"(?!\d+(?:[lsy]|(?:e\d+)?(?:f|d|bd)?)\Z)[a-z0-9_]+", re.IGNORECASE | re.ASCII)
 
 
 class _Token(NamedTuple):
@@ -141,6 +144,8 @@ class _Parser:
             name = token.text[1:-1].replace("``", "`")
         elif token.kind in {"word", "number"}:
             name = token.text
+            if not _BARE_NAME.fullmatch(name):
+                self.fail(f"column name {name!r} needs backticks around it", token.position)
         else:
             self.fail(f"expected a column name, found {token.text!r}", token.position)
         field_id = len(self.positions) + 1
