@@ -55,7 +55,18 @@ NAMES = (
 thorough = settings(max_examples=2 * settings().max_examples)
 """For laws with many corners: search twice as long as the profile says."""
 
-LEAVES: tuple[Type, ...] = tuple(Primitive(name) for name in sorted(PRIMITIVES))
+# Made once: making and checking a strategy takes longer than drawing from it.
+_BOOLEANS = st.booleans()
+_KINDS = st.sampled_from(("leaf", "leaf", "struct", "list", "map"))
+_KEY_KINDS = st.sampled_from(("leaf", "leaf", "struct", "list"))
+_COMMON = [Primitive(name) for name in ("int", "string", "smallint", "tinyint", "float", "double")]
+_DECIMALS = [Decimal(p, s) for p in (1, 5, 10, 18, 38) for s in sorted({0, 1, p // 2, p - 1, p})]
+_LEAVES: SearchStrategy[Type] = st.sampled_from(
+    [*_COMMON * 6, *(Primitive(name) for name in sorted(PRIMITIVES)), *_DECIMALS]
+)
+_NAME_LISTS = {
+    most: st.lists(st.sampled_from(NAMES), min_size=1, max_size=most, unique_by=str.lower) for most in (3, 4)
+}
 
 Fields = tuple[Field, ...]
 Path = tuple[int | str, ...]
@@ -84,39 +95,27 @@ def draw_ids(draw: DrawFn) -> Ids:
 
 def leaf_types() -> SearchStrategy[Type]:
     """Draw a type without members; a few of them can widen, so those are drawn more often."""
-    common = [Primitive(name) for name in ("int", "string", "smallint", "tinyint", "float", "double")]
-    return st.one_of(st.sampled_from(common), st.sampled_from(LEAVES), decimals())
-
-
-@st.composite
-def decimals(draw: DrawFn) -> Decimal:
-    """Draw a decimal of any precision and scale."""
-    precision = draw(st.sampled_from((1, 5, 10, 18, 38)))
-    return Decimal(precision, draw(st.integers(0, precision)))
+    return _LEAVES
 
 
 def draw_type(draw: DrawFn, ids: Ids, depth: int, *, in_key: bool = False) -> Type:
     """Draw a type of at most some depth; below a map's key there are no maps."""
-    kinds = ["leaf", "leaf", "struct", "list"] + ([] if in_key else ["map"])
-    match draw(st.sampled_from(kinds)) if depth > 0 else "leaf":
+    match draw(_KEY_KINDS if in_key else _KINDS) if depth > 0 else "leaf":
         case "struct":
             return Struct(draw_fields(draw, ids, depth - 1, in_key=in_key))
         case "list":
-            return List(draw_type(draw, ids, depth - 1, in_key=in_key), draw(st.booleans()))
+            return List(draw_type(draw, ids, depth - 1, in_key=in_key), draw(_BOOLEANS))
         case "map":
             key = draw_type(draw, ids, draw(st.sampled_from((0, 0, depth - 1))), in_key=True)
-            return Map(key, draw_type(draw, ids, depth - 1), draw(st.booleans()))
-    return draw(leaf_types())
+            return Map(key, draw_type(draw, ids, depth - 1), draw(_BOOLEANS))
+    return draw(_LEAVES)
 
 
 def draw_fields(draw: DrawFn, ids: Ids, depth: int, *, in_key: bool = False, most: int = 3) -> Fields:
     """Draw the members of a struct, or the columns of a table."""
-    names = draw(
-        st.lists(st.sampled_from(NAMES), min_size=1, max_size=most, unique_by=lambda name: name.lower())
-    )
     return tuple(
-        Field(ids.fresh(), name, draw_type(draw, ids, depth, in_key=in_key), draw(st.booleans()))
-        for name in names
+        Field(ids.fresh(), name, draw_type(draw, ids, depth, in_key=in_key), draw(_BOOLEANS))
+        for name in draw(_NAME_LISTS[most])
     )
 
 
