@@ -234,7 +234,7 @@ def test_eight_processes_append_to_one_log(place: Place) -> None:
     """Nothing is lost, nothing is doubled, and everyone's entries are in the order of writing."""
     if not place.shared:
         pytest.skip("memory belongs to one process")
-    writers, count = 8, (12 if place.name == "blob-s3" else 100)  # the S3 server of these tests is slow
+    writers, count = 8, (6 if place.name == "blob-s3" else 100)  # the S3 server of these tests is slow
     task = {
         "blob_url": place.blob_url,
         "options": place.options,
