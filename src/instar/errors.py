@@ -6,6 +6,7 @@
     │   │   └── UnsupportedTypeError    a type that a table cannot hold
     │   ├── AmbiguousEvolutionError     a rename, or a drop and an add? only the caller knows
     │   ├── InvalidNameError            a table name or path that is not allowed
+    │   ├── DataMismatchError           data that does not fit the table; says column, row and why
     │   └── FormatTooNewError           written by a newer instar: upgrade
     ├── NotFoundError                   name something that exists
     │   ├── StoreNotFoundError
@@ -46,6 +47,7 @@ __all__ = [
     "CommitOutcomeUnknownError",
     "ConflictError",
     "CorruptTableError",
+    "DataMismatchError",
     "Disposition",
     "FencedError",
     "FormatTooNewError",
@@ -141,6 +143,26 @@ class InvalidNameError(UsageError):
         self.name = name
         self.why = why
         super().__init__(f"{name!r} is not a usable name: {why}")
+
+
+class DataMismatchError(UsageError):
+    """Data does not fit the table, and nothing of it was written; `row` counts from 0."""
+
+    code = "data-mismatch"
+
+    def __init__(
+        self, column: str, reason: str, *, row: int | None = None, sample: str | None = None
+    ) -> None:
+        self.column = column
+        self.reason = reason
+        self.row = row
+        self.sample = sample
+        where = "" if row is None else f" Row {row}, counted from 0: {sample}"
+        super().__init__(f"column `{column}` of the data does not fit: {reason}.{where}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel between processes: an executor raises it, and the driver shows it."""
+        return _rebuild_mismatch, (self.column, self.reason, self.row, self.sample)
 
 
 class FormatTooNewError(UsageError):
@@ -408,6 +430,10 @@ def disposition(error: InstarError | type[InstarError]) -> Disposition:
     """Return the exit code and HTTP status of an error: its own, or its nearest ancestor's."""
     kind = error if isinstance(error, type) else type(error)
     return next(DISPOSITIONS[base] for base in kind.__mro__ if base in DISPOSITIONS)
+
+
+def _rebuild_mismatch(column: str, reason: str, row: int | None, sample: str | None) -> DataMismatchError:
+    return DataMismatchError(column, reason, row=row, sample=sample)
 
 
 def _with_caret(problem: str, text: str | None, position: int | None) -> str:

@@ -1,0 +1,33 @@
+"""Parts: Arrow data in the layout of a schema, written as Parquet files with statistics, and read back."""
+
+from instar.parts.conform import Conformer, conform
+from instar.parts.incoming import ArrowData, NewColumn, new_columns, open_stream
+from instar.parts.layout import DIFF, TS
+from instar.parts.read import needed_fields, read_part
+from instar.parts.sort import sort_indices, sort_rows
+from instar.parts.split import write_parts
+from instar.parts.statistics import STATS_BUDGET, compute_stats, present_fields
+from instar.parts.write import NewPart, PartLimits, RowOrder, write_part
+
+__all__ = [
+    "DIFF",
+    "STATS_BUDGET",
+    "TS",
+    "ArrowData",
+    "Conformer",
+    "NewColumn",
+    "NewPart",
+    "PartLimits",
+    "RowOrder",
+    "compute_stats",
+    "conform",
+    "needed_fields",
+    "new_columns",
+    "open_stream",
+    "present_fields",
+    "read_part",
+    "sort_indices",
+    "sort_rows",
+    "write_part",
+    "write_parts",
+]

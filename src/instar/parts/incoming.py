@@ -1,0 +1,206 @@
+"""Data from outside: anything that speaks Arrow as a stream of batches, and its types in our words.
+
+What may be written where is decided in `conform.py`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Union, runtime_checkable
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from instar.errors import DataMismatchError, UsageError
+from instar.schema import (
+    Decimal,
+    Field,
+    List,
+    Map,
+    Primitive,
+    Schema,
+    Struct,
+    Type,
+    format_path,
+    parse_type_ddl,
+)
+from instar.schema.paths import ELEMENT, KEY, VALUE
+from instar.schema.schema import find_field
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "ArrowData",
+    "NewColumn",
+    "check_names",
+    "find_leaf",
+    "new_columns",
+    "open_stream",
+    "plain",
+    "plain_type",
+]
+
+_MAX_DIGITS: Final = 38
+_TRANSPARENT: Final = frozenset({"arrow.json", "arrow.uuid"})
+"""Extension types whose storage says all that there is to say."""
+
+_LEAVES: Final = {
+    pa.bool_(): "boolean",
+    pa.int8(): "tinyint",
+    pa.int16(): "smallint",
+    pa.int32(): "int",
+    pa.int64(): "bigint",
+    pa.uint8(): "smallint",
+    pa.uint16(): "int",
+    pa.uint32(): "bigint",
+    pa.float16(): "float",
+    pa.float32(): "float",
+    pa.float64(): "double",
+    pa.string(): "string",
+    pa.large_string(): "string",
+    pa.string_view(): "string",
+    pa.binary(): "binary",
+    pa.large_binary(): "binary",
+    pa.binary_view(): "binary",
+    pa.date32(): "date",
+    pa.date64(): "date",
+}
+
+
+@runtime_checkable
+class ArrowStream(Protocol):
+    """What Polars, DuckDB and others offer."""
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """Export the data as an Arrow C stream."""
+
+
+ArrowData = Union[pa.Table, pa.RecordBatch, pa.RecordBatchReader, ArrowStream, Any]  # noqa: UP007 -- pa may be untyped
+
+
+class NewColumn(NamedTuple):
+    """A column or member that data has and a table has not: where it would be, and its type."""
+
+    path: str
+    type: Type
+
+
+def open_stream(data: ArrowData) -> pa.RecordBatchReader:
+    """Return data as a stream of batches; of a pandas frame the columns, and not its index."""
+    if isinstance(data, pa.RecordBatchReader):
+        return data
+    if type(data).__module__.partition(".")[0] == "pandas":
+        data = pa.Table.from_pandas(data, preserve_index=False)
+    if isinstance(data, pa.RecordBatch):
+        return pa.RecordBatchReader.from_batches(data.schema, [data])
+    if isinstance(data, pa.Table):
+        return data.to_reader()
+    if isinstance(data, ArrowStream):
+        return pa.RecordBatchReader.from_stream(data)
+    raise UsageError(
+        f"cannot read rows from {type(data).__name__}: give a pyarrow Table, RecordBatch or "
+        "RecordBatchReader, a pandas or Polars DataFrame, or anything else with __arrow_c_stream__"
+    )
+
+
+def new_columns(incoming: pa.Schema, schema: Schema) -> tuple[NewColumn, ...]:
+    """Return the columns and struct members that a table would need to hold the data, all nullable.
+
+    They are in an order in which `SchemaUpdate.add_column` can add them.
+    """
+    return tuple(_new_members(list(incoming), schema.fields, ()))
+
+
+def _new_members(
+    incoming: list[pa.Field], fields: tuple[Field, ...], path: tuple[str, ...]
+) -> Iterator[NewColumn]:
+    check_names(incoming, path)
+    for given in incoming:
+        inside = (*path, given.name)
+        known = find_field(fields, given.name)
+        if known is None:
+            yield NewColumn(format_path(inside), _type_of(given.type, inside))
+        else:
+            yield from _new_inside(given.type, known.type, (*path, known.name))
+
+
+def _new_inside(given: pa.DataType, known: Type, path: tuple[str, ...]) -> Iterator[NewColumn]:
+    given = plain_type(given)
+    match known:
+        case Struct(fields=members) if pa.types.is_struct(given):
+            yield from _new_members(given.fields, members, path)
+        case List(element=element) if is_list(given):
+            yield from _new_inside(given.value_type, element, (*path, ELEMENT))
+        case Map(value=value) if pa.types.is_map(given):
+            yield from _new_inside(given.item_type, value, (*path, VALUE))
+
+
+def _type_of(given: pa.DataType, path: tuple[str, ...]) -> Type:
+    """Return the narrowest type of ours that holds every value of an Arrow type."""
+    given = plain_type(given)
+    if pa.types.is_struct(given):
+        check_names(given.fields, path)
+        members = (Field(0, it.name, _type_of(it.type, (*path, it.name)), it.nullable) for it in given.fields)
+        return Struct(tuple(members))
+    if is_list(given):
+        return List(_type_of(given.value_type, (*path, ELEMENT)), given.value_field.nullable)
+    if pa.types.is_map(given):
+        key, value = _type_of(given.key_type, (*path, KEY)), _type_of(given.item_type, (*path, VALUE))
+        return Map(key, value, given.item_field.nullable)
+    leaf = find_leaf(given)
+    if leaf is None:
+        raise DataMismatchError(format_path(path), f"there is no column type for {given}; cast it first")
+    return leaf
+
+
+def find_leaf(given: pa.DataType) -> Type | None:
+    """Return the narrowest type of ours that holds every value of an Arrow leaf, if there is one."""
+    if pa.types.is_decimal(given) and given.precision <= _MAX_DIGITS and 0 <= given.scale <= given.precision:
+        return Decimal(given.precision, given.scale)
+    if pa.types.is_timestamp(given):
+        return Primitive("timestamp_ntz" if given.tz is None else "timestamp")
+    if pa.types.is_duration(given):
+        return parse_type_ddl("interval day to second")[0]
+    if given.id == pa.lib.Type_INTERVAL_MONTHS:
+        return parse_type_ddl("interval year to month")[0]
+    if pa.types.is_fixed_size_binary(given):
+        return Primitive("binary")
+    name = _LEAVES.get(given)
+    return None if name is None else Primitive(name)
+
+
+def check_names(fields: list[pa.Field], path: tuple[str, ...]) -> None:
+    """Raise if two names are the same for Spark."""
+    seen: set[str] = set()
+    for field in fields:
+        if field.name.lower() in seen:
+            reason = "the data has more than one column of this name (case does not matter)"
+            raise DataMismatchError(format_path((*path, field.name)), reason)
+        seen.add(field.name.lower())
+
+
+def is_list(type_: pa.DataType) -> bool:
+    """Whether a type is a list of any kind."""
+    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
+    views = (pa.types.is_list_view, pa.types.is_large_list_view)
+    return any(test(type_) for test in tests + views)
+
+
+def plain_type(type_: pa.DataType) -> pa.DataType:
+    """Return the type of the values behind dictionaries, run lengths and transparent extensions."""
+    if pa.types.is_dictionary(type_) or pa.types.is_run_end_encoded(type_):
+        return plain_type(type_.value_type)
+    if isinstance(type_, pa.BaseExtensionType) and type_.extension_name in _TRANSPARENT:
+        return plain_type(type_.storage_type)
+    return type_
+
+
+def plain(array: pa.Array) -> pa.Array:
+    """Return the values behind dictionaries, run lengths and transparent extensions."""
+    if pa.types.is_dictionary(array.type):
+        return plain(array.dictionary_decode())
+    if pa.types.is_run_end_encoded(array.type):
+        return plain(pc.run_end_decode(array))
+    if isinstance(array.type, pa.BaseExtensionType) and array.type.extension_name in _TRANSPARENT:
+        return plain(array.storage)
+    return array

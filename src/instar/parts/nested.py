@@ -1,0 +1,39 @@
+"""Lists and maps taken apart: what they hold, without what only seems to be there.
+
+Below a null list, outside of a slice and between the items of a view there may be values that mean
+nothing. These functions leave them out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+__all__ = ["map_entries", "null_mask", "open_list", "open_map"]
+
+
+def open_list(array: pa.Array) -> tuple[pa.Array, pa.Array]:
+    """Return offsets from zero and the items of a list of any kind; a null list is empty."""
+    lengths = pc.fill_null(pc.list_value_length(array), 0)
+    offsets = np.zeros(len(array) + 1, np.int64)
+    np.cumsum(lengths.to_numpy(zero_copy_only=False), out=offsets[1:])
+    return pa.array(offsets).cast(pa.int32()), pc.list_flatten(array)
+
+
+def open_map(array: pa.MapArray) -> tuple[pa.Array, pa.Array, pa.Array]:
+    """Return offsets from zero, keys and values of a map."""
+    offsets, entries = open_list(map_entries(array))
+    keys, values = entries.flatten()
+    return offsets, keys, values
+
+
+def map_entries(array: pa.MapArray) -> pa.ListArray:
+    """Return a map as the list of entries that it is."""
+    entry = pa.struct([array.type.key_field, array.type.item_field])
+    return array.view(pa.list_(pa.field("entries", entry, nullable=False)))
+
+
+def null_mask(array: pa.Array) -> pa.Array | None:
+    """Return where an array is null, or None if it is nowhere."""
+    return array.is_null() if array.null_count else None

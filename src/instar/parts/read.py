@@ -1,0 +1,172 @@
+"""Reading a part under any schema that may read it: only the columns that are needed, migrated.
+
+Whether a reader may go on at all is decided by `schema.check_reader`; which rows of an update count is
+for the caller to say.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Union
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec.structs import replace
+
+from instar.errors import CorruptTableError, UsageError
+from instar.parts.layout import DIFF, TS, parquet_leaves, update_schema
+from instar.schema import Field, List, Map, Names, Schema, Struct, Type, plan_migration
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from instar.state import Part
+
+
+__all__ = ["BATCH_ROWS", "needed_fields", "read_part"]
+
+BATCH_ROWS: Final = 64 * 1024
+
+Source = Union[str, "Path", bytes, pa.Buffer, pa.NativeFile, Any]
+"""A path, the bytes of a file, or a file that can be read and sought."""
+
+
+def read_part(
+    source: Source,
+    part: Part,
+    written: Schema,
+    reader: Schema,
+    *,
+    updates: bool = False,
+    ts: int | None = None,
+    names: Names = Names.COLUMN,
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a part, written under one schema, as batches of the reader's schema.
+
+    `source` is a path, the bytes of the file, or an open file. With `updates`, `_ts` and `_diff` follow
+    the columns; `ts` is the time of the part's batch, for parts that do not say their own. A file that is
+    not the one that `part` speaks of raises `CorruptTableError`.
+    """
+    if updates and part.ts_min is None and ts is None:
+        raise UsageError("the time of a part without times of its own is that of its batch: give it as ts")
+    projected = needed_fields(written, reader)
+    migration = plan_migration(projected, reader, names)
+    stored = [name for name in (TS, DIFF) if updates and _is_stored(part, name)]
+    columns = [leaf.path for leaf in parquet_leaves(projected)] + stored
+    target = update_schema(reader, names, (TS, DIFF) if updates else ())
+    with _opened(source, part) as file:
+        _check_columns(file, projected, stored, part)
+        for batch in _batches(file, columns, part):
+            own = batch.select(range(len(projected.fields)))
+            arrays = migration.apply(own).columns
+            if updates:
+                arrays += [_times(batch, part, ts), _diffs(batch, part)]
+            yield pa.RecordBatch.from_arrays(arrays, schema=target)
+
+
+def needed_fields(written: Schema, reader: Schema) -> Schema:
+    """Return what must be read of a part: the fields that the reader has too, at every level.
+
+    Where it has none of a struct's members, one is read all the same: it tells which structs are null. And
+    of a part that has nothing for the reader, one column tells how many rows there are.
+    """
+    fields = _needed(written.fields, reader.fields) or (_cheapest(written.fields[0]),)
+    return Schema(fields)
+
+
+def _needed(written: tuple[Field, ...], reader: tuple[Field, ...]) -> tuple[Field, ...]:
+    wanted = {field.id: field for field in reader}
+    return tuple(
+        replace(field, type=_needed_type(field.type, wanted[field.id].type))
+        for field in written
+        if field.id in wanted
+    )
+
+
+def _needed_type(written: Type, reader: Type) -> Type:
+    match written, reader:
+        case Struct(), Struct():
+            return Struct(_needed(written.fields, reader.fields) or (_cheapest(written.fields[0]),))
+        case List(), List():
+            return List(_needed_type(written.element, reader.element), written.element_nullable)
+        case Map(), Map():
+            return Map(written.key, _needed_type(written.value, reader.value), written.value_nullable)
+    return written
+
+
+def _cheapest(field: Field) -> Field:
+    """Return a field with as few columns as it can have."""
+    if isinstance(field.type, Struct):
+        return replace(field, type=Struct((_cheapest(field.type.fields[0]),)))
+    return field
+
+
+def _is_stored(part: Part, name: str) -> bool:
+    """Whether the file has the column: only if its values differ."""
+    if name == TS:
+        return part.ts_min != part.ts_max
+    return part.diff_min != part.diff_max
+
+
+def _times(batch: pa.RecordBatch, part: Part, ts: int | None) -> pa.Array:
+    if _is_stored(part, TS):
+        return batch.column(TS)
+    return _constant(part.ts_min if part.ts_min is not None else ts, batch.num_rows)
+
+
+def _diffs(batch: pa.RecordBatch, part: Part) -> pa.Array:
+    return batch.column(DIFF) if _is_stored(part, DIFF) else _constant(part.diff_min, batch.num_rows)
+
+
+def _constant(value: int | None, length: int) -> pa.Array:
+    return pa.array(np.full(length, value, np.int64))
+
+
+@contextmanager
+def _opened(source: Source, part: Part) -> Iterator[pq.ParquetFile]:
+    if isinstance(source, bytes):
+        source = pa.py_buffer(source)
+    if isinstance(source, pa.Buffer):
+        _check(part, "bytes", part.size, source.size)
+        source = pa.BufferReader(source)
+    with _corrupt_if_unreadable(part):
+        file = pq.ParquetFile(source, page_checksum_verification=True)
+    with file:
+        _check(part, "rows", part.rows, file.metadata.num_rows)
+        yield file
+
+
+def _batches(file: pq.ParquetFile, columns: list[str], part: Part) -> Iterator[pa.RecordBatch]:
+    batches = file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False)
+    while True:
+        with _corrupt_if_unreadable(part):
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def _check_columns(file: pq.ParquetFile, projected: Schema, stored: list[str], part: Part) -> None:
+    """Compare what will be read with what the schema says is there."""
+    found = file.schema_arrow
+    for field in update_schema(projected, Names.FIELD, tuple(stored)):
+        if found.get_field_index(field.name) < 0:
+            raise CorruptTableError(f"part {part.key}", f"it has no column {field.name}")
+
+
+@contextmanager
+def _corrupt_if_unreadable(part: Part) -> Iterator[None]:
+    """Tell a file that is not what was written from a store that did not answer, which has an errno."""
+    try:
+        yield
+    except (pa.ArrowException, OSError) as error:
+        if getattr(error, "errno", None) is not None:
+            raise
+        raise CorruptTableError(f"part {part.key}", str(error)) from error
+
+
+def _check(part: Part, what: str, expected: int, found: int) -> None:
+    if expected != found:
+        raise CorruptTableError(f"part {part.key}", f"it has {found} {what}, and {expected} were written")

@@ -1,0 +1,70 @@
+"""The order of rows in a run: by the `order_by` fields, then by all columns, then by time and diff."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.parts.keys import flat_keys, sort_by_keys
+from instar.parts.layout import UPDATE_FIELDS, locate
+from instar.schema import Field, Schema, Struct
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+
+__all__ = ["row_keys", "sort_indices", "sort_rows"]
+
+
+def sort_rows(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> pa.Table:
+    """Return a table with its rows in order; its columns are those of the schema, then `_ts` and `_diff`."""
+    table = table.combine_chunks()
+    return table.take(sort_indices(table, schema, order_by))
+
+
+def sort_indices(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> pa.Array:
+    """Return the positions of the rows of a table, in order."""
+    return sort_by_keys(row_keys(table, schema, order_by), table.num_rows)
+
+
+def row_keys(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> list[pa.Array]:
+    """Return the columns that rows are compared by, one after the other."""
+    keys: list[pa.Array] = []
+    for trail, field in compared_fields(schema, order_by):
+        keys += flat_keys(_column(table, trail), field.type)
+    for name in UPDATE_FIELDS:
+        if name in table.column_names:
+            keys.append(_whole(table.column(name)))
+    return keys
+
+
+def compared_fields(schema: Schema, order_by: Sequence[int] = ()) -> Iterator[tuple[list[int], Field]]:
+    """Yield what rows are compared by: positions through structs, and the field found there.
+
+    A field of `order_by` that the schema no longer has sorts nothing. A member that comes first is
+    compared again with its struct, where it makes no difference any more.
+    """
+    leading = [trail for field_id in order_by if (trail := locate(schema.fields, field_id))]
+    for trail in leading:
+        yield trail, _field(schema.fields, trail)
+    for at, field in enumerate(schema.fields):
+        if [at] not in leading:
+            yield [at], field
+
+
+def _field(fields: tuple[Field, ...], trail: list[int]) -> Field:
+    field = fields[trail[0]]
+    if len(trail) == 1:
+        return field
+    return _field(field.type.fields if isinstance(field.type, Struct) else (), trail[1:])
+
+
+def _column(table: pa.Table, trail: list[int]) -> pa.Array:
+    column = _whole(table.column(trail[0]))
+    for at in trail[1:]:
+        column = column.flatten()[at]
+    return column
+
+
+def _whole(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

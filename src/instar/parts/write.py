@@ -1,0 +1,177 @@
+"""One part: rows in the layout of a schema become the bytes of a Parquet file and what is known of them.
+
+How a stream of any length is cut into parts is in `split.py`; where the bytes go is the caller's business.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from instar.parts.layout import DIFF, TS, UPDATE_FIELDS, file_schema, parquet_leaves, split_updates
+from instar.parts.rows import encode_row
+from instar.parts.sort import sort_indices
+from instar.parts.statistics import STATS_BUDGET, compute_stats, present_fields
+from instar.schema import Names, Primitive, Schema, field_name, plan_migration
+from instar.state import Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from instar.stats import FieldStats
+
+__all__ = ["ROW_GROUP_BYTES", "ROW_GROUP_ROWS", "USUAL", "NewPart", "PartLimits", "RowOrder", "write_part"]
+
+MIB: Final = 1024 * 1024
+
+ROW_GROUP_ROWS: Final = 1024 * 1024
+ROW_GROUP_BYTES: Final = 64 * MIB
+"""Of Arrow memory, which is some 16 to 32 MiB in the file: a part of 128 MiB has a handful of row groups.
+
+So Spark can divide a part among tasks and skip inside it, a reader holds little at once, and a column of
+a row group is still read in one long request.
+"""
+
+_FLOATS: Final = (Primitive("float"), Primitive("double"))
+
+
+class RowOrder(Enum):
+    """In which order rows are written, and so what the parts say of it."""
+
+    SORT = "sort"
+    """Each part is sorted here, and is a run of its own."""
+    SORTED = "sorted"
+    """The rows come in order, and all parts together are one run."""
+    NONE = "none"
+    """The rows are written as they come, and the parts say that they are not ordered."""
+
+
+class PartLimits(NamedTuple):
+    """How large things may become."""
+
+    file_bytes: int = 128 * MIB
+    """The size that parts should have: one task of Spark reads 128 MiB unless told otherwise."""
+    buffer_bytes: int = 256 * MIB
+    """The Arrow memory that is gathered for a part at most.
+
+    While a part is written, its rows exist up to twice, and its file once. Rows that compress to less than
+    half make parts smaller than they should be; whoever has more memory can make them larger.
+    """
+    stats_bytes: int = STATS_BUDGET
+    """What the statistics of a part may take of the metadata."""
+
+
+USUAL: Final = PartLimits()
+
+
+class NewPart(NamedTuple):
+    """A part that is not stored yet: the bytes of its file, and its metadata, but for the key."""
+
+    data: pa.Buffer
+    part: Part
+    present: frozenset[int]
+    """The fields, at every level, that have a value in some row."""
+
+
+def write_part(
+    table: pa.Table,
+    schema: Schema,
+    order_by: Sequence[int] = (),
+    *,
+    order: RowOrder = RowOrder.SORT,
+    run: int = 0,
+    ts: int | None = None,
+    limits: PartLimits = USUAL,
+) -> NewPart:
+    """Write rows as one part.
+
+    The table has the columns of the schema in their order, as `conform` makes them; `_ts` and `_diff`
+    (64-bit integers) may follow. A time or diff that is the same in all rows is not written but recorded
+    in the part. `ts` is the time of all rows, if there is no `_ts`; without either it is the batch's.
+    """
+    rows, updates = split_updates(table)
+    physical = plan_migration(schema, schema, Names.FIELD).apply(rows)
+    stats = compute_stats(physical, schema, order_by, limits.stats_bytes)
+    kept = {name: column for name, column in updates.items() if _limits(column)[0] != _limits(column)[1]}
+    for name, column in kept.items():
+        physical = physical.append_column(UPDATE_FIELDS[name], column)
+    first = last = None
+    indices = None
+    if order is RowOrder.SORT:
+        physical = physical.combine_chunks()
+        indices = sort_indices(physical, schema, order_by)
+    if order is not RowOrder.NONE:
+        ends = (0, -1) if indices is None else (indices[0].as_py(), indices[-1].as_py())
+        first = encode_row(physical, ends[0] % physical.num_rows, schema, order_by, greatest=False)
+        last = encode_row(physical, ends[1] % physical.num_rows, schema, order_by, greatest=True)
+    data = _encode(physical, indices, file_schema(schema, tuple(kept)), schema, stats)
+    ts_min, ts_max = _limits(updates[TS]) if TS in updates else (ts, ts)
+    diff_min, diff_max = _limits(updates[DIFF]) if DIFF in updates else (1, 1)
+    part = Part(
+        "",
+        physical.num_rows,
+        data.size,
+        run=run,
+        ordered=order is not RowOrder.NONE,
+        ts_min=ts_min,
+        ts_max=ts_max,
+        diff_min=diff_min if diff_min is not None else 1,
+        diff_max=diff_max if diff_max is not None else 1,
+        first_row=first,
+        last_row=last,
+        stats=stats,
+    )
+    return NewPart(data, part, present_fields(rows, schema))
+
+
+def _encode(
+    table: pa.Table,
+    indices: pa.Array | None,
+    layout: pa.Schema,
+    schema: Schema,
+    stats: dict[int, FieldStats],
+) -> pa.Buffer:
+    sink = pa.BufferOutputStream()
+    leaves = list(parquet_leaves(schema))
+    updates = [name for name in layout.names if name in UPDATE_FIELDS]
+    with pq.ParquetWriter(
+        sink,
+        layout,
+        compression="zstd",
+        # Spark looks a literal up in the dictionary bit by bit, and would not find 0.0 where -0.0 is.
+        use_dictionary=[leaf.path for leaf in leaves if leaf.type not in _FLOATS] + updates,
+        # Bounds in Parquet leave NaN out, and for Spark it is greater than any of them.
+        write_statistics=list(_with_bounds(schema, stats)) + updates,
+        write_page_index=True,
+        write_page_checksum=True,
+        use_compliant_nested_type=True,
+        version="2.6",  # timestamps are microseconds in 64 bits, never INT96
+    ) as writer:
+        for group in _row_groups(table, indices):
+            writer.write_table(group.cast(layout), row_group_size=group.num_rows)
+    return sink.getvalue()
+
+
+def _with_bounds(schema: Schema, stats: dict[int, FieldStats]) -> Iterator[str]:
+    """Yield the columns that Parquet may keep bounds of: all but floats that hold NaN, or may hold it."""
+    without_nan = {field_name(field_id) for field_id, known in stats.items() if known.nans == 0}
+    for leaf in parquet_leaves(schema):
+        name = leaf.path.rpartition(".")[2]
+        if leaf.type not in _FLOATS or (not leaf.repeated and name in without_nan):
+            yield leaf.path
+
+
+def _row_groups(table: pa.Table, indices: pa.Array | None) -> Iterator[pa.Table]:
+    """Cut rows into groups, in order; only one group is copied at a time."""
+    rows = min(ROW_GROUP_ROWS, max(1, ROW_GROUP_BYTES * table.num_rows // max(1, table.nbytes)))
+    for start in range(0, table.num_rows, rows):
+        yield table.slice(start, rows) if indices is None else table.take(indices.slice(start, rows))
+
+
+def _limits(column: pa.ChunkedArray) -> tuple[int | None, int | None]:
+    found = pc.min_max(column)
+    return found["min"].as_py(), found["max"].as_py()
