@@ -14,8 +14,9 @@ from instar.schema.ddl import UNSUPPORTED
 from instar.schema.paths import ELEMENT, KEY, VALUE, format_path
 from instar.schema.schema import Schema, number_fields
 from instar.schema.types import PRIMITIVES, Decimal, Field, List, Map, Primitive, Struct, Type
+from instar.schema.wellformed import MAX_DEPTH, TOO_DEEP
 
-__all__ = ["schema_from_spark", "spark_json"]
+__all__ = ["schema_from_spark", "spark_json", "type_json"]
 
 _TO_SPARK: Final = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
 _FROM_SPARK: Final = {spark: name for name, spark in _TO_SPARK.items()}
@@ -40,25 +41,26 @@ def _struct_json(fields: tuple[Field, ...]) -> dict[str, Any]:
     return {
         "type": "struct",
         "fields": [
-            {"name": field.name, "type": _type_json(field.type), "nullable": field.nullable, "metadata": {}}
+            {"name": field.name, "type": type_json(field.type), "nullable": field.nullable, "metadata": {}}
             for field in fields
         ],
     }
 
 
-def _type_json(type_: Type) -> str | dict[str, Any]:
+def type_json(type_: Type) -> str | dict[str, Any]:
+    """Return a type as Spark's JSON says it."""
     match type_:
         case Primitive(name=name):
             return _TO_SPARK.get(name, name)
         case Decimal(precision=precision, scale=scale):
             return f"decimal({precision},{scale})"
         case List(element=element, element_nullable=nullable):
-            return {"type": "array", "elementType": _type_json(element), "containsNull": nullable}
+            return {"type": "array", "elementType": type_json(element), "containsNull": nullable}
         case Map(key=key, value=value, value_nullable=nullable):
             return {
                 "type": "map",
-                "keyType": _type_json(key),
-                "valueType": _type_json(value),
+                "keyType": type_json(key),
+                "valueType": type_json(value),
                 "valueContainsNull": nullable,
             }
         case Struct(fields=members):
@@ -76,6 +78,8 @@ def _fields(value: dict[str, Any], path: tuple[str, ...]) -> tuple[Field, ...]:
 
 
 def _field(member: dict[str, Any], parent: tuple[str, ...]) -> Field:
+    if not isinstance(member["name"], str):
+        raise TypeError(f"the name of a column: {member['name']!r}")
     path = (*parent, member["name"])
     metadata = member.get("metadata") or {}
     if _CHAR_METADATA in metadata:
@@ -92,6 +96,8 @@ def _field(member: dict[str, Any], parent: tuple[str, ...]) -> Field:
 def _type(value: str | dict[str, Any], path: tuple[str, ...]) -> Type:
     if isinstance(value, str):
         return _simple_type(value, path)
+    if len(path) > MAX_DEPTH:
+        raise InvalidSchemaError(TOO_DEEP)
     match value["type"]:
         case "array":
             return List(_type(value["elementType"], (*path, ELEMENT)), bool(value["containsNull"]))

@@ -3,18 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from typing import TYPE_CHECKING
+
+from tests.unit.cli.command import instar, instar_process
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def instar(*arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run the command as a user would."""
-    command = [sys.executable, "-c", "from instar.cli import main; main()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 def test_a_permitted_change_exits_with_0_and_says_who_is_fenced() -> None:
@@ -74,11 +68,12 @@ def test_bad_input_is_one_sentence_without_a_traceback() -> None:
         assert done.returncode in {2, 3}, arguments
         assert done.stderr.startswith("error: ")
         assert "Traceback" not in done.stderr
+    assert "Traceback" not in instar_process("schema", "check", "a int", "a imt").stderr
     answer = json.loads(instar("schema", "check", "a int", "a imt", "--json").stdout)
     assert answer["error"]["code"] == "invalid-schema"
 
 
 def test_help_and_version() -> None:
     """`--version` prints the version, and help has examples."""
-    assert instar("--version").stdout.startswith("instar 0.")
+    assert instar_process("--version").stdout.startswith("instar 0.")
     assert "instar schema check" in instar("--help").stdout

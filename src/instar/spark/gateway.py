@@ -1,0 +1,145 @@
+"""The JVM behind a Spark session: the few classes and conversions that reading tables needs.
+
+Nothing here knows about tables. Every call into the JVM costs about a millisecond, so what is many is
+sent at once.
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import TYPE_CHECKING, Any, Final
+from weakref import WeakKeyDictionary
+
+from pyspark.java_gateway import ensure_callback_server_started
+
+from instar.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import SparkSession
+
+__all__ = ["Gateway", "gateway_of"]
+
+_FILE: Final = 2  # FileStatusProto.FileType.FT_FILE
+_VARINT: Final = 0
+_BYTES: Final = 2
+
+
+class Gateway:
+    """Typed access to one session's JVM."""
+
+    def __init__(self, spark: SparkSession) -> None:
+        context = getattr(spark, "_sc", None)
+        if context is None:
+            raise UsageError(
+                "this session is a Spark Connect client, which has no JVM at hand: "
+                "read the table with spark.read.format('instar')"
+            )
+        self._py4j = context._gateway  # noqa: SLF001 -- PySpark has no public way to its JVM
+        self.jvm: Any = self._py4j.jvm
+        self.session: Any = spark._jsparkSession  # noqa: SLF001
+        ensure_callback_server_started(self._py4j)  # type: ignore[no-untyped-call]
+        sources = self.jvm.org.apache.spark.sql.execution.datasources
+        self.relation = sources.HadoopFsRelation
+        self.parquet = sources.parquet.ParquetFileFormat
+        self._directory = sources.PartitionDirectory
+        self._row = self.jvm.org.apache.spark.sql.catalyst.expressions.GenericInternalRow
+        self._status = self.jvm.org.apache.hadoop.fs.FileStatus
+
+    def schema(self, json: str) -> Any:  # noqa: ANN401 -- a Java object
+        """Return a Spark schema from its JSON."""
+        return self.jvm.org.apache.spark.sql.types.DataType.fromJson(json)
+
+    def seq(self, items: Sequence[Any]) -> Any:  # noqa: ANN401 -- a Java object
+        """Return a Scala sequence."""
+        return self.jvm.org.apache.spark.api.python.PythonUtils.toSeq(list(items))
+
+    def options(self, options: dict[str, str]) -> Any:  # noqa: ANN401 -- a Java object
+        """Return an immutable Scala map."""
+        return self.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(options)
+
+    def strings(self, items: Sequence[str]) -> Any:  # noqa: ANN401 -- a Java array
+        """Return an array of strings."""
+        array = self._py4j.new_array(self.jvm.java.lang.String, len(items))
+        for at, item in enumerate(items):
+            array[at] = item
+        return array
+
+    def none(self) -> Any:  # noqa: ANN401 -- a Java object
+        """Return Scala's None."""
+        return self.jvm.scala.Option.empty()
+
+    def path(self, text: str) -> Any:  # noqa: ANN401 -- a Java object
+        """Return a Hadoop path."""
+        return self.jvm.org.apache.hadoop.fs.Path(text)
+
+    def directory(self, values: Sequence[str | None], files: Sequence[tuple[str, int]]) -> Any:  # noqa: ANN401
+        """Return files, given as (path, size), with the values of their partition columns, all strings."""
+        row = self._py4j.new_array(self.jvm.java.lang.Object, len(values))
+        for at, value in enumerate(values):
+            row[at] = (
+                None if value is None else self.jvm.org.apache.spark.unsafe.types.UTF8String.fromString(value)
+            )
+        return self._directory.apply(self._row(row), self._statuses(files))
+
+    def _statuses(self, files: Sequence[tuple[str, int]]) -> Any:  # noqa: ANN401 -- a Java array
+        """Make all file statuses in one call: Hadoop reads them from bytes, in its own wire format."""
+        data = struct.pack(">i", len(files)) + b"".join(_status(path, size) for path, size in files)
+        source = self.jvm.java.io.DataInputStream(self.jvm.java.io.ByteArrayInputStream(data))
+        read = self.jvm.org.apache.hadoop.io.ArrayWritable(
+            self.jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus")
+        )
+        read.readFields(source)
+        statuses = self._py4j.new_array(self._status, len(files))
+        self.jvm.java.lang.System.arraycopy(read.get(), 0, statuses, 0, len(files))
+        return statuses
+
+
+_gateways: WeakKeyDictionary[SparkSession, Gateway] = WeakKeyDictionary()
+
+
+def gateway_of(spark: SparkSession) -> Gateway:
+    """Return the gateway of a session, made once."""
+    found = _gateways.get(spark)
+    if found is None:
+        found = _gateways[spark] = Gateway(spark)
+    return found
+
+
+def _status(path: str, size: int) -> bytes:
+    """Encode a `FileStatusProto`: type, path, length, permission, owner, group, modification time."""
+    name = path.encode()
+    message = b"".join(
+        (
+            _tag(1, _VARINT) + _varint(_FILE),
+            _tag(2, _BYTES) + _varint(len(name)) + name,
+            _tag(3, _VARINT) + _varint(size),
+            _CONSTANT,
+        )
+    )
+    return struct.pack(">i", len(message)) + message
+
+
+def _varint(number: int) -> bytes:
+    encoded = bytearray()
+    while number > 0x7F:  # noqa: PLR2004 -- seven bits a byte
+        encoded.append(number & 0x7F | 0x80)
+        number >>= 7
+    encoded.append(number)
+    return bytes(encoded)
+
+
+def _tag(field: int, wire_type: int) -> bytes:
+    return _varint(field << 3 | wire_type)
+
+
+_PERMISSION: Final = _tag(1, _VARINT) + _varint(0o644)
+_CONSTANT: Final = b"".join(
+    (
+        _tag(4, _BYTES) + _varint(len(_PERMISSION)) + _PERMISSION,
+        _tag(5, _BYTES) + _varint(0),
+        _tag(6, _BYTES) + _varint(0),
+        _tag(7, _VARINT) + _varint(0),
+    )
+)

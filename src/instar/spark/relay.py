@@ -1,0 +1,83 @@
+"""Errors across the JVM: an instar error raised inside a callback reaches the caller as itself.
+
+Spark calls back into Python while it plans a query. What is raised there travels through the JVM as
+text; here it is kept by a number in that text, and raised again where PySpark would raise Py4J's error.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import threading
+from collections import OrderedDict
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import py4j.java_gateway
+from py4j.protocol import Py4JError
+from pyspark.errors import PySparkException
+
+from instar.errors import InstarError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["install", "relayed"]
+
+F = TypeVar("F", bound="Callable[..., Any]")
+
+_MARK: Final = re.compile(r"instar-error-(\d+)\b")
+_KEPT: Final = 1000
+_numbers = itertools.count(1)
+_errors: OrderedDict[int, InstarError] = OrderedDict()
+_lock = threading.Lock()
+
+
+class RelayedError(Exception):
+    """Carries the number of an error through the JVM."""
+
+
+def relayed(callback: F) -> F:
+    """Let the instar errors of a callback reach whoever made Spark call it."""
+
+    @wraps(callback)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 -- whatever the callback takes
+        try:
+            return callback(*args, **kwargs)
+        except InstarError as error:
+            with _lock:
+                number = next(_numbers)
+                _errors[number] = error
+                while len(_errors) > _KEPT:
+                    _errors.popitem(last=False)
+            raise RelayedError(f"instar-error-{number}: {error}") from error
+
+    return wrapper  # type: ignore[return-value]
+
+
+def install() -> None:
+    """Make PySpark raise relayed errors as themselves, once for the process."""
+    inner = py4j.java_gateway.get_return_value
+    if getattr(inner, "relays_instar_errors", False):
+        return
+
+    @wraps(inner)
+    def get_return_value(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 -- Py4J's own signature
+        try:
+            return inner(*args, **kwargs)
+        except (Py4JError, PySparkException) as error:
+            original = _find(str(error))
+            if original is None:
+                raise
+            raise original from None
+
+    get_return_value.relays_instar_errors = True  # type: ignore[attr-defined]
+    py4j.java_gateway.get_return_value = get_return_value
+
+
+def _find(text: str) -> InstarError | None:
+    match = _MARK.search(text)
+    if match is None:
+        return None
+    with _lock:
+        return _errors.get(int(match[1]))

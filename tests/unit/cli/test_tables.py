@@ -1,0 +1,128 @@
+"""The commands for stores and tables, used as a person and as a program would."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.unit.cli.command import instar
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture(scope="module")
+def store(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """Make a store with one table that has evolved once."""
+    location = str(tmp_path_factory.mktemp("cli") / "lake")
+    assert instar("init", location).returncode == 0
+    ddl = "user string not null, at timestamp, amount int, addr struct<city: string>"
+    assert instar("create", "billing/events", ddl, "--order-by", "at", "--store", location).returncode == 0
+    steps = ("--add", "country string", "--rename", "user=user_id", "--widen", "amount bigint")
+    assert instar("schema", "evolve", "billing/events", *steps, "--store", location).returncode == 0
+    return location
+
+
+def ask(store: str, *arguments: str) -> object:
+    """Run a command with --json and return its answer."""
+    done = instar(*arguments, "--json", "--store", store)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_init_says_whether_it_made_the_store(store: str) -> None:
+    """Making a store twice is no error, and says so."""
+    assert "is a store already" in instar("init", store).stdout
+
+
+def test_init_refuses_what_is_not_empty(tmp_path: Path) -> None:
+    """A location that holds something else is left alone."""
+    (tmp_path / "letter.txt").write_text("dear reader")
+    done = instar("init", str(tmp_path))
+    assert done.returncode == 2
+    assert "not an instar store" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+
+
+def test_a_read_of_what_is_not_there_creates_nothing(tmp_path: Path) -> None:
+    """Listing a store that does not exist exits with 3 and leaves no directory behind."""
+    done = instar("tables", "--store", str(tmp_path / "nowhere"))
+    assert done.returncode == 3
+    assert "instar init" in done.stderr
+    assert not (tmp_path / "nowhere").exists()
+
+
+def test_tables_and_describe_agree(store: str) -> None:
+    """What `tables` lists is what `describe` says of each."""
+    listed = ask(store, "tables")
+    assert listed == [ask(store, "describe", "billing/events")]
+    assert "billing/events" in instar("tables", "billing/", "--store", store).stdout
+    assert ask(store, "tables", "other/") == []
+
+
+def test_log_says_who_did_what_under_which_schema(store: str) -> None:
+    """The newest commit comes first, and --limit leaves out the rest."""
+    commits = ask(store, "log", "billing/events")
+    assert isinstance(commits, list)
+    assert [(c["seqno"], c["what"], c["schema_id"]) for c in commits] == [
+        (1, "evolved to schema 1", 1),
+        (0, "created", 0),
+    ]
+    assert (
+        "1 older commits are not shown"
+        in instar("log", "billing/events", "--limit", "1", "--store", store).stdout
+    )
+
+
+def test_schema_show_and_diff(store: str) -> None:
+    """A schema is shown with its field ids, and two are compared with what it means for readers."""
+    shown = instar("schema", "show", "billing/events", "--id", "0", "--store", store).stdout
+    assert "schema 0 of 1" in shown
+    assert "struct<city: string>" in shown
+    diff = ask(store, "schema", "diff", "billing/events", "0")
+    assert isinstance(diff, dict)
+    assert {change["kind"] for change in diff["changes"]} == {"added", "renamed", "widened"}
+    assert instar("schema", "show", "billing/events", "--id", "9", "--store", store).returncode == 3
+
+
+def test_a_refused_evolution_changes_nothing(store: str) -> None:
+    """Every offence is named, the exit code is 5, and the schema stays."""
+    done = instar("schema", "evolve", "billing/events", "--to", "user_id int, at date", "--store", store)
+    assert done.returncode == 5
+    assert "`at` (field 2)" in done.stderr
+    assert "`user_id` (field 1)" in done.stderr
+    dry = instar("schema", "evolve", "billing/events", "--add", "x int", "--dry-run", "--store", store)
+    assert dry.returncode == 0
+    facts = ask(store, "describe", "billing/events")
+    assert isinstance(facts, dict)
+    assert facts["schema_id"] == 1
+
+
+def test_vacuum_dry_run_reports_and_keeps(store: str) -> None:
+    """A dry run says what it would delete, in bytes, and the table is as it was."""
+    report = ask(store, "vacuum", "billing/events", "--dry-run", "--grace", "0s")
+    assert isinstance(report, dict)
+    assert report["dry_run"] is True
+    assert ask(store, "log", "billing/events") != []
+    assert instar("vacuum", "--grace", "soon", "--store", store).returncode == 2
+
+
+def test_a_dropped_table_is_gone_and_its_name_is_free(tmp_path: Path) -> None:
+    """Dropping ends a table; another may take its name."""
+    lake = str(tmp_path / "lake")
+    instar("init", lake)
+    instar("create", "t", "a int", "--store", lake)
+    assert instar("drop", "t", "--store", lake).returncode == 0
+    assert instar("describe", "t", "--store", lake).returncode == 3
+    assert instar("create", "t", "b string", "--store", lake).returncode == 0
+    assert "b string" in instar("describe", "t", "--store", lake).stdout
+
+
+@pytest.mark.parametrize("name", ["../up", "/abs", "a//b", ".hidden", "", "store"])
+def test_bad_names_are_refused(store: str, name: str) -> None:
+    """A name that could mean something else inside the store is a usage error."""
+    done = instar("create", name, "a int", "--store", store)
+    assert done.returncode == 2
+    assert "is not a usable name" in done.stderr
