@@ -11,7 +11,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from instar.errors import UnsupportedTypeError
+from instar.errors import InvalidSchemaError, UnsupportedTypeError
 from instar.schema.paths import ELEMENT, KEY, VALUE, format_path
 from instar.schema.schema import Schema, number_fields
 from instar.schema.types import (
@@ -26,6 +26,7 @@ from instar.schema.types import (
     Struct,
     Type,
 )
+from instar.schema.wellformed import MAX_DEPTH, TOO_DEEP
 
 __all__ = ["Names", "arrow_field", "arrow_schema", "arrow_type", "field_name", "schema_from_arrow"]
 
@@ -141,6 +142,8 @@ def _from_field(field: pa.Field, path: tuple[str, ...]) -> Field:
 
 def _from_type(field: pa.Field, path: tuple[str, ...]) -> Type:
     type_ = field.type
+    if len(path) > MAX_DEPTH:
+        raise InvalidSchemaError(TOO_DEEP)
     if pa.types.is_dictionary(type_):
         return _from_type(pa.field(field.name, type_.value_type), path)
     if _is_list(type_):

@@ -23,7 +23,7 @@ from instar.schema.types import (
     Struct,
     Type,
 )
-from instar.schema.wellformed import MAX_DEPTH, find_problem
+from instar.schema.wellformed import MAX_DEPTH, TOO_DEEP, find_problem
 
 __all__ = ["UNSUPPORTED", "parse_schema_ddl", "parse_type_ddl"]
 
@@ -162,7 +162,7 @@ class _Parser:
     def type(self) -> Type:
         self.depth += 1
         if self.depth > 2 * MAX_DEPTH:
-            self.fail(f"fields are nested more than {MAX_DEPTH} levels deep", self.token.position)
+            self.fail(TOO_DEEP, self.token.position)
         try:
             return self._type()
         finally:

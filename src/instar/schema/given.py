@@ -12,6 +12,7 @@ from instar.schema.arrow import schema_from_arrow
 from instar.schema.ddl import parse_schema_ddl
 from instar.schema.schema import Schema
 from instar.schema.spark import schema_from_spark
+from instar.schema.wellformed import TOO_DEEP
 
 if TYPE_CHECKING:
     from typing import Any
@@ -53,4 +54,6 @@ def _from_json(text: str) -> Schema:
     except json.JSONDecodeError as error:
         problem = f"this is not JSON: {error.msg}"
         raise InvalidSchemaError(problem, text=text, position=error.pos) from None
+    except RecursionError:
+        raise InvalidSchemaError(TOO_DEEP) from None
     return schema_from_spark(value)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from instar.errors import AmbiguousEvolutionError
 from instar.schema.paths import ELEMENT, VALUE, format_path
 from instar.schema.rules import can_widen
-from instar.schema.schema import find_field, number_type
+from instar.schema.schema import index_fields, number_type
 from instar.schema.types import Field, List, Map, Struct, Type
 
 if TYPE_CHECKING:
@@ -37,10 +37,11 @@ def _match_fields(
     ids: Iterator[int],
     candidates: list[tuple[str, str]],
 ) -> tuple[Field, ...]:
-    gone = [elder for elder in old if find_field(new, elder.name) is None]
+    known, wanted = index_fields(old), index_fields(new)
+    gone = [elder for elder in old if elder.name.lower() not in wanted]
     matched = []
     for field in new:
-        elder = find_field(old, field.name)
+        elder = known.get(field.name.lower())
         where = (*path, field.name)
         if elder is None:
             candidates += [

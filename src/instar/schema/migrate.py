@@ -17,7 +17,7 @@ from instar.schema.arrow import Names, arrow_field, arrow_schema, arrow_type
 from instar.schema.migration_type import MigrationType
 from instar.schema.rules import Kind, compare
 from instar.schema.schema import Schema
-from instar.schema.types import Field, List, Map, Struct, Type
+from instar.schema.types import Field, List, Map, Struct, Type, member_fields, walk_fields
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -183,7 +183,10 @@ def migrate(
     if isinstance(old, Schema) or isinstance(new, Schema):
         msg = "migrate between two schemas or between two types, not between one and the other"
         raise UsageError(msg)
-    whole = [Schema((Field(0, "value", type_),)) for type_ in (old, new)]
+    free = 1 + max(
+        (field.id for type_ in (old, new) for field in walk_fields(tuple(member_fields(type_)))), default=0
+    )
+    whole = [Schema((Field(free, "value", type_),)) for type_ in (old, new)]
     batch = pa.RecordBatch.from_arrays([data], names=["value"])
     return plan_migration(whole[0], whole[1], names).apply(batch).column(0)
 

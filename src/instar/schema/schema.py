@@ -66,7 +66,10 @@ class Schema(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
 
     def select(self, columns: Iterable[str]) -> Schema:
         """Keep only these top-level columns, in the order given: the projection that a reader asks for."""
-        return Schema(tuple(self.load_column(format_path((name,))) for name in columns))
+        known = index_fields(self.fields)
+        return Schema(
+            tuple(known.get(name.lower()) or self.load_column(format_path((name,))) for name in columns)
+        )
 
     def paths(self) -> Iterator[str]:
         """Yield the path of everything that can evolve: columns, members, elements and values."""
@@ -85,6 +88,11 @@ class Schema(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
 def find_field(fields: tuple[Field, ...], name: str) -> Field | None:
     """Find a field by name among siblings, as Spark resolves it."""
     return next((field for field in fields if field.name.lower() == name.lower()), None)
+
+
+def index_fields(fields: tuple[Field, ...]) -> dict[str, Field]:
+    """Return siblings by their names in lower case, to find many of them at once."""
+    return {field.name.lower(): field for field in fields}
 
 
 def number_fields(fields: Iterable[Field], ids: Iterator[int] | None = None) -> tuple[Field, ...]:

@@ -14,13 +14,15 @@ from instar.schema.types import Field, List, Map, Struct, Type
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["MAX_DEPTH", "RESERVED_NAMES", "Problem", "find_problem"]
+__all__ = ["MAX_DEPTH", "RESERVED_NAMES", "TOO_DEEP", "Problem", "find_problem"]
 
 RESERVED_NAMES: Final = frozenset({"_ts", "_diff"})
 """Columns that every part carries beside the table's own."""
 
 MAX_DEPTH: Final = 64
 """Deeper nesting is refused: it is a mistake or an attack, and recursion has limits."""
+
+TOO_DEEP: Final = f"fields are nested more than {MAX_DEPTH} levels deep"
 
 
 class Problem(NamedTuple):
@@ -75,7 +77,7 @@ def _struct_problems(fields: tuple[Field, ...], path: tuple[str, ...], ids: set[
 
 def _type_problems(field: Field, type_: Type, path: tuple[str, ...], ids: set[int]) -> Iterator[Problem]:
     if len(path) > MAX_DEPTH:
-        yield Problem(field, f"fields are nested more than {MAX_DEPTH} levels deep")
+        yield Problem(field, TOO_DEEP)
         return
     match type_:
         case Struct(fields=members):
