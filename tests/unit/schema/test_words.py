@@ -73,29 +73,30 @@ CASES: dict[Kind, tuple[tuple[Field, ...], str]] = {
     Kind.NARROWED: (
         (A, Field(2, "s", Struct((Field(3, "x", INT), Field(4, "y", STRING)))), M),
         (
-            "`s.x` (field 3) cannot be narrowed from bigint to int: parts already written hold values of bigint, "
-            "which int cannot represent. Add a new column of type int instead"
+            "`s.x` (field 3) cannot be narrowed from bigint to int: parts already written hold values "
+            "of bigint, which int cannot represent. Add a new column of type int instead"
         ),
     ),
     Kind.RETYPED: (
         (A, Field(2, "s", INT), M),
         (
-            "`s` (field 2) cannot change from struct<x: bigint, y: string> to int: parts already written hold "
-            "values of struct<x: bigint, y: string>, which are not int. Add a new column of type int instead"
+            "`s` (field 2) cannot change from struct<x: bigint, y: string> to int: "
+            "parts already written hold values of struct<x: bigint, y: string>, which are not int. "
+            "Add a new column of type int instead"
         ),
     ),
     Kind.KEY_CHANGED: (
         (A, S, Field(5, "m", Map(INT, List(INT)))),
         (
-            "`m.key` (field 5) cannot change its keys from string to int: keys that differ could become equal. "
-            "Add a new map column instead"
+            "`m.key` (field 5) cannot change its keys from string to int: keys that differ could become "
+            "equal. Add a new map column instead"
         ),
     ),
     Kind.REORDERED: (
         (S, A, M),
         (
-            "the table cannot change the order of its fields to s, a, m: rows are sorted by the order a, s, m. "
-            "Keep the fields that stay in this order"
+            "the table cannot change the order of its fields to s, a, m: rows are sorted by the order "
+            "a, s, m. Keep the fields that stay in this order"
         ),
     ),
     Kind.RECREATED: (
