@@ -35,13 +35,17 @@ def open_store(
     logs = open_consensus(consensus, blob, options)
     kind = consensus_kind(consensus)
     marker = find_marker(blob)
+    if marker is None and create and next(iter(blob.list()), None) is not None:
+        marker = find_marker(blob)  # the first thing that a store has: perhaps it came just now
+        if marker is None:
+            raise UsageError(
+                f"{blob.url} holds something that is not an instar store: choose an empty location"
+            )
     if marker is not None:
         check_consensus(marker, kind, logs, blob.url)
         return Store(blob.url, Services(blob, logs, marker.log_prefix))
     if not create:
         raise StoreNotFoundError(blob.url)
-    if next(iter(blob.list()), None) is not None:
-        raise UsageError(f"{blob.url} holds something that is not an instar store: choose an empty location")
     services = Services(blob, logs)
     new = StoreMarker(services.new_id(), kind, wall_clock())
     return Store(blob.url, Services(blob, logs, new.log_prefix), new)

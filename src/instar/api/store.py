@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from instar.api.table import GRACE_MS, Table
-from instar.errors import StoreNotFoundError
 from instar.table import (
     TableLog,
     VacuumReport,
+    check_consensus,
     check_table_name,
     create_table,
     drop_table,
+    find_marker,
     find_tables,
     list_tables,
     vacuum_store,
@@ -56,41 +57,56 @@ class Store:
     def table(self, name: str) -> Table:
         """Open a table."""
         check_table_name(name)
-        log = TableLog(self._services, name)
+        services = self._found()
+        log = TableLog(services, name)
         log.load()
-        return Table(self._services, log)
+        return Table(services, log)
 
     def tables(self, prefix: str = "") -> list[str]:
         """Return the names of the tables, in order; with a prefix, of those that begin with it."""
-        return list_tables(self._services, prefix)
+        return list_tables(self._found(), prefix)
 
     def find_tables(self, prefix: str = "") -> list[Table]:
         """Open all tables whose names begin with a prefix, at once."""
-        return [Table(self._services, log) for log in find_tables(self._services, prefix)]
+        services = self._found()
+        return [Table(services, log) for log in find_tables(services, prefix)]
 
     def drop_table(self, name: str) -> None:
         """End a table. Its name is free at once; what it held goes with the next vacuum."""
-        drop_table(self._services, name)
+        drop_table(self._found(), name)
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
         """Vacuum every table, and what tables that were dropped have left."""
+        services = self._found()
         reports = [
-            vacuum_table(self._services, name, grace_ms=grace_ms, dry_run=dry_run)
-            for name in log_names(self._services)
+            vacuum_table(services, name, grace_ms=grace_ms, dry_run=dry_run) for name in log_names(services)
         ]
-        reports.append(vacuum_store(self._services, grace_ms=grace_ms, dry_run=dry_run))
+        reports.append(vacuum_store(services, grace_ms=grace_ms, dry_run=dry_run))
         return VacuumReport(*(sum(column) for column in zip(*reports, strict=True)))
 
     def initialise(self) -> bool:
         """Make the location a store; False if it already was one."""
         if self._unwritten is None:
             return False
-        written = write_marker(self._services.blob, self._services.consensus, self._unwritten)
-        if written != self._unwritten and written.consensus != self._unwritten.consensus:
-            raise StoreNotFoundError(self.location)
-        self._services = self._services.with_prefix(written.log_prefix)
-        self._unwritten = None
-        return True
+        wanted = self._unwritten
+        written = write_marker(self._services.blob, self._services.consensus, wanted)
+        self._adopt(written)
+        return written == wanted
+
+    def _found(self) -> Services:
+        """Return the services; if there was no store yet, look whether somebody has made one since."""
+        if self._unwritten is not None:
+            marker = find_marker(self._services.blob)
+            if marker is not None:
+                self._adopt(marker)
+        return self._services
+
+    def _adopt(self, marker: StoreMarker) -> None:
+        """Take the store that is there for this one, if its logs are where this one looks for them."""
+        if self._unwritten is not None:
+            check_consensus(marker, self._unwritten.consensus, self._services.consensus, self.location)
+            self._services = self._services.with_prefix(marker.log_prefix)
+            self._unwritten = None
 
     def close(self) -> None:
         """Give back leases and connections."""

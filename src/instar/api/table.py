@@ -81,9 +81,10 @@ class Table:
 
     def evolve(self) -> SchemaUpdate:
         """Begin a change of schema: add steps, then `commit()`."""
-        history = self.state.history
+        state = self.state
+        history = state.history
         return SchemaUpdate(
-            history, lambda schema: self.compare_and_evolve_schema(history.latest_id, schema), self.name
+            history, lambda schema: self._evolve(history.latest_id, schema, state.table_id), self.name
         )
 
     def compare_and_evolve_schema(self, expected_id: int | None, schema: SchemaLike) -> int:
@@ -92,12 +93,7 @@ class Table:
         A `Schema` is taken by its field ids; every other form is matched by name. The latest schema again
         changes nothing. After a lost reply the commit is looked for, so a retry finds its own success.
         """
-
-        def decide(state: TableState | None) -> tuple[Step, ...]:
-            current = self._log.check_exists(state)
-            return evolve(current, expected_id, self._resolve(current, schema))
-
-        return self._log.commit(decide).state.history.latest_id
+        return self._evolve(expected_id, schema)
 
     def configure(self, **options: ConfigValue | None) -> None:
         """Set options of the table, or with None take them back."""
@@ -110,6 +106,16 @@ class Table:
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
         """Delete what nothing can reach any more and is older than the grace period, in milliseconds."""
         return vacuum_table(self._services, self.name, grace_ms=grace_ms, dry_run=dry_run)
+
+    def _evolve(self, expected_id: int | None, schema: SchemaLike, table_id: str | None = None) -> int:
+        def decide(state: TableState | None) -> tuple[Step, ...]:
+            current = self._log.check_exists(state, table_id)
+            return evolve(current, expected_id, self._resolve(current, schema))
+
+        state, entry = self._log.commit(decide)
+        # The state may be newer than the commit; without a commit, it is the one that was decided on.
+        found = None if entry is None else _schema_id(entry.commit.steps)
+        return state.history.latest_id if found is None else found
 
     def _resolve(self, state: TableState, schema: SchemaLike) -> Schema:
         if isinstance(schema, Schema):
@@ -137,7 +143,7 @@ def _describe_step(step: Step) -> str:
         case Appended(batch=batch):
             return f"appended {batch.rows} rows at {batch.upper - 1}"
         case Compacted(removed=removed, batch=batch):
-            return f"compacted {len(removed)} parts" + ("" if batch is None else f" into {len(batch.parts)}")
+            return f"compacted {len(removed)} parts" + ("" if batch is None else f" into {batch.part_count}")
         case SinceAdvanced(since=since):
             return f"advanced since to {since}"
         case Configured(options=options):

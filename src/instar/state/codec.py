@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import msgspec
 
-from instar.errors import CorruptTableError, InstarError
+from instar.errors import CorruptTableError, InstarError, UsageError
 from instar.schema import History, Schema
 from instar.state.commits import Commit, ConfigValue, Start
 from instar.state.parts import ChunkRef
@@ -47,8 +47,13 @@ _rollup_decoder = msgspec.msgpack.Decoder(Rollup)
 
 
 def encode_commit(commit: Commit) -> bytes:
-    """Return the payload of a log entry."""
-    return _encoder.encode(commit)
+    """Return the payload of a log entry. What would not decode again is refused here."""
+    data = _encoder.encode(commit)
+    try:
+        _commit_decoder.decode(data)
+    except msgspec.ValidationError as error:
+        raise UsageError(f"what is to be committed could not be read again: {error}") from None
+    return data
 
 
 def decode_commit(data: bytes, *, what: str) -> Commit:

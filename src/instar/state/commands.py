@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from msgspec.structs import replace
+
 from instar.errors import (
     PartsGoneError,
     SchemaMismatchError,
@@ -40,6 +42,7 @@ __all__ = [
     "OPTIONS",
     "advance_since",
     "append",
+    "check_schema_id",
     "column_ids",
     "compact",
     "configure",
@@ -60,8 +63,8 @@ def create(state: TableState | None, name: str, step: Created) -> tuple[Step, ..
     """Begin a table under a name that is free."""
     if state is not None and not state.dropped:
         raise TableExistsError(name)
-    _check_options(step.config)
-    return (step,)
+    chosen = {option: value for option, value in _check_options(step.config).items() if value is not None}
+    return (replace(step, config=chosen),)
 
 
 def column_ids(schema: Schema, columns: Sequence[str]) -> tuple[int, ...]:
@@ -107,8 +110,7 @@ def append(
         raise UpperMismatchError(state.name, expected=expected, current=state.upper)
     if not batch.lower < batch.upper <= MAX_TIME:
         raise UsageError(f"a batch needs lower < upper <= {MAX_TIME}, not [{batch.lower}, {batch.upper})")
-    if not 0 <= batch.schema_id <= state.history.latest_id:
-        raise SchemaNotFoundError(state.name, batch.schema_id, latest=state.history.latest_id)
+    check_schema_id(state, batch.schema_id)
     lost = _lost_columns(state, batch.schema_id, present)
     if lost and not discard:
         raise WriterFencedError(
@@ -117,8 +119,16 @@ def append(
     return (step,)
 
 
+def check_schema_id(state: TableState, schema_id: int) -> None:
+    """Raise unless the table has had this schema."""
+    if not 0 <= schema_id <= state.history.latest_id:
+        raise SchemaNotFoundError(state.name, schema_id, latest=state.history.latest_id)
+
+
 def compact(state: TableState, planned_at: int, step: Compacted) -> tuple[Step, ...]:
     """Replace parts that were there at seqno `planned_at`, if they still are."""
+    if step.batch is not None:
+        check_schema_id(state, step.batch.schema_id)
     if planned_at < state.removals_since:
         raise PartsGoneError(state.name, planned_at=planned_at, why="too many others came between")
     since = [removal.places for removal in state.removals if removal.seqno > planned_at]

@@ -46,6 +46,11 @@ class NewBatch(msgspec.Struct, frozen=True, array_like=True):
         """The number of updates in the batch."""
         return sum(part.rows for part in self.parts) + sum(chunk.rows for chunk in self.chunks)
 
+    @property
+    def part_count(self) -> int:
+        """The number of parts, inline and in chunks."""
+        return len(self.parts) + sum(chunk.parts for chunk in self.chunks)
+
 
 class Created(msgspec.Struct, frozen=True, array_like=True, tag="created"):
     """A table begins, under a name that was free."""

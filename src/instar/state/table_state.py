@@ -79,8 +79,9 @@ class Totals(NamedTuple):
 class TableState:
     """A table at one seqno. `since <= upper`, and neither ever goes back.
 
-    Parts are in `chunks` as of the seqno of the last rollup, and in `tail` those that came after it.
-    Of these, the places in `unfolded()` have since been removed.
+    Parts are in `chunks` as of the seqno `folded`, that of a rollup, and in `tail` those that came after it.
+    Of these, the places in `unfolded()` have since been removed. `start` is the newest rollup that the log
+    tells of: the chunks may be those of an older one, or of one that was written just now.
     """
 
     name: str
@@ -108,9 +109,9 @@ class TableState:
         return self.config or {}
 
     @property
-    def lease_seqno(self) -> int:
-        """The oldest seqno whose objects this state refers to: what a reader of it must hold."""
-        return max(self.folded, 0)
+    def base(self) -> Start:
+        """Where reading this state starts: at the newest rollup, which the log may not tell of yet."""
+        return self.start if self.start.seqno >= self.folded else Start(self.folded, rollup=True)
 
     def unfolded(self) -> frozenset[Place]:
         """Return the places of parts that were removed after the chunks were written."""
@@ -199,7 +200,7 @@ def _with_batch(state: TableState, seqno: int, new: NewBatch) -> TableState:
     header = BatchHeader(seqno, new.lower, new.upper, new.schema_id)
     batch = Batch(header, new.parts, tuple(_placed_chunks(new.chunks, header)))
     totals = Totals(
-        state.totals.parts + len(new.parts) + sum(chunk.parts for chunk in new.chunks),
+        state.totals.parts + new.part_count,
         state.totals.rows + new.rows,
         state.totals.bytes
         + sum(part.size for part in new.parts)
@@ -221,7 +222,6 @@ def rebase(state: TableState, rolled: TableState) -> TableState:
         return state
     return replace(
         state,
-        start=rolled.start if rolled.start.seqno > state.start.seqno else state.start,
         chunks=rolled.chunks,
         tail=tuple(batch for batch in state.tail if batch.header.seqno > rolled.seqno),
         folded=rolled.seqno,

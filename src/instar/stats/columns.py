@@ -62,12 +62,13 @@ def unite_bounds(bounds: pa.RecordBatch, rows: pa.Array) -> FieldStats:
     nulls, nans = (
         None if column.null_count else pc.sum(column).as_py() or 0 for column in bounds.columns[:2]
     )
-    empty = pc.equal(pc.add(bounds.column("nulls"), bounds.column("nans")), rows)
-    unknown = pc.and_(pc.is_null(bounds.column("min")), pc.invert(pc.fill_null(empty, False)))  # noqa: FBT003
-    if pc.any(unknown).as_py():
-        return FieldStats(nulls, nans)
-    low, high = pc.min(_storage(bounds.column("min"))), pc.max(_storage(bounds.column("max")))
-    return FieldStats(nulls, nans, _store(low), _store(high))
+    empty = pc.fill_null(pc.equal(pc.add(bounds.column("nulls"), bounds.column("nans")), rows), False)  # noqa: FBT003
+    low, high = (
+        # A part that has values and no bound could have any.
+        None if pc.any(pc.and_not(pc.is_null(column), empty)).as_py() else _store(furthest(_storage(column)))
+        for column, furthest in ((bounds.column("min"), pc.min), (bounds.column("max"), pc.max))
+    )
+    return FieldStats(nulls, nans, low, high)
 
 
 def _load(value: Value | None, type_: Type) -> Value | PyDecimal | None:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from instar.state import Appended, BatchHeader, Compacted, NewBatch, PlacedPart
-from instar.state.commands import advance_since, append, compact
+from instar.state.commands import advance_since, append, check_schema_id, compact
 from instar.table.rollup import ChunkWriter
 
 if TYPE_CHECKING:
@@ -31,8 +31,9 @@ class PartWriter:
     Parts have keys made with `write_id`; they are put after `begin_write` and before they are committed.
     """
 
-    def __init__(self, services: Services, log: TableLog, write_id: str) -> None:
+    def __init__(self, services: Services, log: TableLog, table_id: str, write_id: str) -> None:
         self.write_id = write_id
+        self._table_id = table_id  # parts are no use to a later table of the same name
         self._services = services
         self._log = log
 
@@ -55,7 +56,7 @@ class PartWriter:
         chunks, inline = self._laid_out(parts, schema_id)
 
         def decide(state: TableState | None) -> tuple[Step, ...]:
-            current = self._log.check_exists(state)
+            current = self._log.check_exists(state, self._table_id)
             end = max(self._services.clock(), current.upper) + 1 if upper is None else upper
             batch = NewBatch(current.upper, end, schema_id, inline, chunks)
             return append(
@@ -75,8 +76,12 @@ class PartWriter:
         if batch is not None:
             chunks, inline = self._laid_out(batch.parts, batch.schema_id)
             batch = NewBatch(batch.lower, batch.upper, batch.schema_id, inline, chunks)
-        step = Compacted(tuple(sorted(removed)), *size, batch)
-        return self._log.commit(lambda state: compact(self._log.check_exists(state), planned_at, step))
+        step = Compacted(tuple(sorted(set(removed))), *size, batch)
+
+        def decide(state: TableState | None) -> tuple[Step, ...]:
+            return compact(self._log.check_exists(state, self._table_id), planned_at, step)
+
+        return self._log.commit(decide)
 
     def _laid_out(
         self, parts: Sequence[Part], schema_id: int
@@ -84,7 +89,8 @@ class PartWriter:
         """Write chunks if the parts are many; return the chunks, and the parts if they are few."""
         if len(parts) <= INLINE_PARTS:
             return (), tuple(parts)
-        state = self._log.load()
+        state = self._log.check_exists(self._log.refresh(), self._table_id)
+        check_schema_id(state, schema_id)
         header = BatchHeader(0, 0, 0, schema_id)
         placed = [PlacedPart(header, ordinal, part) for ordinal, part in enumerate(parts)]
         writer = ChunkWriter(self._services, state.table_id, self.write_id)
@@ -96,8 +102,8 @@ def begin_write(services: Services, log: TableLog) -> Iterator[PartWriter]:
     """Begin a write: what it puts is safe from a vacuum until it ends."""
     state = log.load()
     write_id = services.new_id()
-    with services.leases.hold(state.table_id, state.lease_seqno, write_id):
-        yield PartWriter(services, log, write_id)
+    with services.leases.hold(state.table_id, state.base.seqno, write_id):
+        yield PartWriter(services, log, state.table_id, write_id)
 
 
 def move_since(log: TableLog, since: int) -> Committed:

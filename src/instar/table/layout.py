@@ -13,6 +13,7 @@ __all__ = [
     "part_key",
     "rollup_key",
     "rollups",
+    "table_of",
     "table_root",
     "write_of",
 ]
@@ -26,6 +27,11 @@ TABLES: Final = "tables"
 def table_root(table_id: str) -> str:
     """Return the directory of everything that one table owns."""
     return f"{TABLES}/{table_id}"
+
+
+def table_of(key: str) -> str:
+    """Return the id of the table that an object belongs to."""
+    return key.removeprefix(f"{TABLES}/").partition("/")[0]
 
 
 def rollups(table_id: str) -> str:
@@ -48,7 +54,7 @@ def write_of(key: str) -> str:
     return key.rpartition("/")[2].partition("-")[0]
 
 
-def part_key(table_id: str, write_id: str, number: int) -> str:
+def part_key(table_id: str, write_id: str, number: int | str) -> str:
     """Return the key of a part; the write that it belongs to can be read from it."""
     return f"{table_root(table_id)}/parts/{write_id}-{number}.parquet"
 

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from instar.errors import CorruptTableError, StorageError
+from instar.errors import (
+    CommitOutcomeUnknownError,
+    CorruptTableError,
+    StorageError,
+    StorageTimeoutError,
+)
 from instar.storage.frame import decode_frame, encode_frame
 from instar.table.layout import lease_key, leases
 
@@ -55,8 +60,10 @@ class LeaseKeeper:
         lease = self.take(table_id, seqno, write_id)
         try:
             yield lease
-        finally:
-            self.release(lease)
+        except BaseException as error:
+            self.end(lease, error)
+            raise
+        self.end(lease)
 
     def take(self, table_id: str, seqno: int, write_id: str | None = None) -> Lease:
         """Take a lease that is renewed until it is released."""
@@ -64,24 +71,36 @@ class LeaseKeeper:
         lease = self._renewed(Lease(lease_id, table_id, seqno, write_id, 0, holder))
         with self._lock:
             self._held[lease.id] = lease
-            if self._thread is None:
+            if self._thread is None or not self._thread.is_alive():  # threads do not survive a fork
                 self._thread = threading.Thread(target=self._renew_for_ever, daemon=True)
                 self._thread.start()
         return lease
 
+    def end(self, lease: Lease, error: BaseException | None = None) -> None:
+        """Give a lease back, unless its holder failed with a request that got no answer and may still arrive.
+
+        Then it is left to expire, so that what the request refers to is there when it does.
+        """
+        if isinstance(error, CommitOutcomeUnknownError | StorageTimeoutError):
+            self._forget(lease)
+        else:
+            self.release(lease)
+
     def release(self, lease: Lease) -> None:
         """Give a lease back; what could not be deleted expires."""
-        with self._lock:
-            self._held.pop(lease.id, None)
+        self._forget(lease)
         with suppress(StorageError):
             self._services.blob.delete([lease_key(lease.table_id, lease.id)])
 
     def renew(self) -> None:
-        """Renew all held leases now."""
+        """Renew all held leases now; one that cannot be renewed does not stop the others."""
         with self._lock:
             held = list(self._held.values())
         for lease in held:
-            renewed = self._renewed(lease)
+            try:
+                renewed = self._renewed(lease)
+            except StorageError:
+                continue  # there are two more turns before it expires
             with self._lock:
                 released = lease.id not in self._held
                 if not released:
@@ -97,6 +116,11 @@ class LeaseKeeper:
         for lease in held:
             self.release(lease)
 
+    def _forget(self, lease: Lease) -> None:
+        """Renew a lease no longer."""
+        with self._lock:
+            self._held.pop(lease.id, None)
+
     def _renewed(self, lease: Lease) -> Lease:
         renewed = msgspec.structs.replace(lease, expires_at=self._services.clock() + self._duration)
         data = encode_frame("lease", lease.id, msgspec.msgpack.encode(renewed))
@@ -105,8 +129,7 @@ class LeaseKeeper:
 
     def _renew_for_ever(self) -> None:
         while not self._stop.wait(self._duration / 3000):
-            with suppress(StorageError):  # tried again at the next turn, and there are two before it expires
-                self.renew()
+            self.renew()
 
 
 def list_leases(services: Services, table_id: str) -> Iterator[Lease]:

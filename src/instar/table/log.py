@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections import deque
+import weakref
 from collections.abc import Callable
-from contextlib import contextmanager
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import (
@@ -33,27 +33,26 @@ from instar.state import (
     TableState,
     apply,
     decode_commit,
-    decode_rollup,
     encode_commit,
     rebase,
 )
 from instar.storage.backoff import pauses
 from instar.storage.frame import decode_frame, encode_frame
-from instar.table.layout import rollup_key
-from instar.table.rollup import ROLLUP_EVERY, write_rollup
+from instar.table.rollup import ROLLUP_EVERY, load_rollup, write_rollup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from types import TracebackType
 
     from instar.storage import Versioned
+    from instar.table.leases import Lease, LeaseKeeper
     from instar.table.services import Services
 
-__all__ = ["Committed", "Decide", "Entry", "TableLog"]
+__all__ = ["Committed", "Decide", "Entry", "Pin", "TableLog"]
 
 Decide = Callable[[TableState | None], tuple[Step, ...]]
 """A command that only lacks the state: it answers with the steps to commit, or raises."""
 
-_RECENT: Final = 10_000
 _RELOADS: Final = 10
 _LONGEST_TAIL: Final = 4 * ROLLUP_EVERY
 
@@ -72,6 +71,25 @@ class Committed(NamedTuple):
     entry: Entry | None
 
 
+class Pin:
+    """A state that is being read. It is held until it is released, or nobody has it any more."""
+
+    def __init__(self, state: TableState, leases: LeaseKeeper, lease: Lease) -> None:
+        self.state = state
+        self.release = weakref.finalize(self, leases.release, lease)
+        self._leases = leases
+        self._lease = lease
+
+    def __enter__(self) -> TableState:
+        return self.state
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self.release.detach() is not None:
+            self._leases.end(self._lease, error)
+
+
 class TableLog:
     """The log of one table, by name. Threads may share it; no call sees an older state than one before it."""
 
@@ -80,9 +98,6 @@ class TableLog:
         self._name = name
         self._key = services.log_key(name)
         self._state: TableState | None = None
-        self._recent: deque[tuple[int, str]] = deque(
-            maxlen=_RECENT
-        )  # (seqno, commit id) as they were applied
         self._lock = threading.RLock()
         self._commit_lock = threading.Lock()
         self._rolling: threading.Thread | None = None
@@ -103,38 +118,40 @@ class TableLog:
             isinstance(step, Dropped) for step in self._decode(head).commit.steps
         )
 
-    def check_exists(self, state: TableState | None) -> TableState:
-        """Return a state of a table that is there, or raise."""
-        if state is None or state.dropped:
+    def check_exists(self, state: TableState | None, table_id: str | None = None) -> TableState:
+        """Return a state of a table that is there, or raise; with an id, not of a later one of its name."""
+        if state is None or state.dropped or state.table_id != (table_id or state.table_id):
             raise TableNotFoundError(self._name, dropped=state is not None)
         return state
 
     def refresh(self) -> TableState | None:
         """Read what is new, and return the state at the end of the log (None: there never was a table)."""
         with self._lock:
-            if self._state is None or not self._catch_up(self._state.seqno + 1) or _lags(self._state):
-                self._reload()
+            known = self._state
+            state = None if known is None else self._replay(known, known.seqno + 1)
+            self._state = self._reload() if state is None or _lags(state) else state
             return self._state
 
-    @contextmanager
-    def pinned(self) -> Iterator[TableState]:
-        """Hold the current state for reading: no vacuum deletes what it refers to.
+    def pinned(self, write_id: str | None = None) -> Pin:
+        """Hold the current state for reading: no vacuum deletes what it refers to, nor what the write makes.
 
-        The lease comes first and the state after it, in the layout of the newest rollup that it knows: a
-        vacuum that did not see the lease has kept what that state refers to, and one that did keeps it too.
+        The lease comes first and the state after it, in the layout of the newest rollup that the log tells
+        of: a vacuum that did not see the lease has kept what that state refers to, and one that did keeps it.
         """
-        known = self.load()
-        with self._services.leases.hold(known.table_id, known.lease_seqno):
-            state = self.load()
-            if state.start.rollup and state.folded < state.start.seqno:
-                with self._lock:
-                    self._reload()
-                state = self.load()
-            yield state
+        leases = self._services.leases
+        while True:
+            known = self.load()
+            with ExitStack() as undo:
+                lease = leases.take(known.table_id, known.base.seqno, write_id)
+                undo.callback(leases.release, lease)
+                state = self._load_newest_layout()
+                if state.table_id == known.table_id:  # otherwise the lease is on a table that has ended
+                    undo.pop_all()
+                    return Pin(state, leases, lease)
 
-    def entries(self, from_seqno: int = 0) -> Iterator[Entry]:
+    def entries(self, from_seqno: int = 0, limit: int | None = None) -> Iterator[Entry]:
         """Yield the commits of the log from a seqno on, as far back as it has not been truncated."""
-        for versioned in self._services.consensus.scan(self._key, from_seqno):
+        for versioned in self._services.consensus.scan(self._key, from_seqno, limit):
             yield self._decode(versioned)
 
     def commit(self, decide: Decide) -> Committed:
@@ -150,20 +167,10 @@ class TableLog:
         return committed
 
     def checkpoint(self) -> TableState:
-        """Write a rollup now, and a commit that tells everybody to start there."""
-        state = self.check_exists(self.refresh())
-        if state.start.seqno < state.seqno:
-            self._roll(state)
-            self.commit(lambda _: (Checkpointed(),))
+        """Write a rollup now, and a commit that tells everybody to start there, unless there is no need."""
+        if not _is_checkpointed(self.load()):
+            self._roll()
         return self.load()
-
-    def load_rollup(self, table_id: str, seqno: int) -> TableState:
-        """Return the state that was rolled up at a seqno."""
-        key = rollup_key(table_id, seqno)
-        payload = decode_frame(
-            self._services.blob.get(key), "rollup", f"{table_id}@{seqno}", what=f"rollup {key}"
-        )
-        return decode_rollup(payload, what=f"rollup {key}")
 
     def settle(self) -> None:
         """Wait until no rollup is being written in the background."""
@@ -185,42 +192,45 @@ class TableLog:
             try:
                 if self._append(entry):
                     return Committed(self._advance(entry), entry)
-                pending = None
             except StorageTimeoutError:
                 pending = entry.seqno
-            except StorageError as error:
-                if pending is not None:
-                    raise CommitOutcomeUnknownError(self._name, commit_id, str(error)) from error
-                raise
+            except StorageError:
+                if pending is None:
+                    raise
+            time.sleep(next(waiting))
+            state, landed, pending = self._look(commit_id, pending, waiting, deadline)
+            if landed is not None:
+                return landed
             if time.monotonic() > deadline:
                 raise self._gave_up(commit_id, pending)
-            time.sleep(next(waiting))
-            state, landed, pending = self._look(commit_id, pending)
-            if landed is not None:
-                return Committed(self.check_exists(state), landed)
             steps = decide(state)
         return Committed(self.check_exists(state), None)
 
     def _look(
-        self, commit_id: str, pending: int | None
-    ) -> tuple[TableState | None, Entry | None, int | None]:
-        """Refresh, and find out what became of an attempt without an answer: landed, lost, or pending."""
-        try:
-            state = self.refresh()
-        except StorageError as error:
-            if pending is not None:
-                raise CommitOutcomeUnknownError(self._name, commit_id, str(error)) from error
-            raise
-        if pending is None or state is None or state.seqno < pending:
-            return state, None, pending
-        with self._lock:
-            ids = dict(self._recent)
-        if pending not in ids:
+        self, commit_id: str, pending: int | None, waiting: Iterator[float], deadline: float
+    ) -> tuple[TableState | None, Committed | None, int | None]:
+        """Refresh, and find out what became of an attempt without an answer: landed, lost, or still pending.
+
+        Once its place in the log is taken, it has landed or never will. A store that cannot be read is asked
+        again: that the commit did not happen must not be said of one that may have.
+        """
+        while True:
+            try:
+                state = self.refresh()
+                if pending is None or state is None or state.seqno < pending:
+                    return state, None, pending
+                found = next(self.entries(pending, limit=1))
+                break
+            except StorageError as error:
+                if pending is None:
+                    raise
+                if time.monotonic() > deadline:
+                    raise CommitOutcomeUnknownError(self._name, commit_id, str(error)) from error
+            time.sleep(next(waiting))
+        if found.seqno != pending:
             why = "the log was truncated before the commit could be looked for in it"
             raise CommitOutcomeUnknownError(self._name, commit_id, why)
-        if ids[pending] != commit_id:
-            return state, None, None
-        return state, next(self.entries(pending)), None
+        return state, Committed(state, found) if found.commit.id == commit_id else None, None
 
     def _gave_up(self, commit_id: str, pending: int | None) -> InstarError:
         patience = f"{self._services.patience:g} seconds"
@@ -237,7 +247,7 @@ class TableLog:
         if created is not None:
             table_id, start = created.table_id, Start(seqno, rollup=False)
         else:
-            table_id, start = self.check_exists(state).table_id, self.check_exists(state).start
+            table_id, start = self.check_exists(state).table_id, self.check_exists(state).base
         commit = Commit(commit_id, self._services.clock(), self._services.author(), table_id, start, steps)
         return Entry(seqno, commit)
 
@@ -247,39 +257,45 @@ class TableLog:
         return bool(self._services.consensus.append(self._key, expected, data))
 
     def _advance(self, entry: Entry) -> TableState:
-        """Apply an entry, unless a refresh by another thread has been faster."""
+        """Apply a commit that has just landed, unless a refresh by another thread has been faster."""
         with self._lock:
             if self._state is None or entry.seqno == self._state.seqno + 1:
                 self._state = apply(self._state, self._name, entry.seqno, entry.commit)
-                self._recent.append((entry.seqno, entry.commit.id))
             return self._state
 
-    def _catch_up(self, from_seqno: int) -> bool:
-        """Apply what is new; False if some of it has been truncated, so that a rollup is needed."""
+    def _replay(self, state: TableState | None, from_seqno: int) -> TableState | None:
+        """Apply what follows to a state; None if some of it is truncated, so that a rollup is needed."""
         for versioned in self._services.consensus.scan(self._key, from_seqno):
             if versioned.seqno != from_seqno:
-                return False
-            self._advance(self._decode(versioned))
+                return None
+            state = apply(state, self._name, from_seqno, self._decode(versioned).commit)
             from_seqno += 1
-        return True
+        return state
 
-    def _reload(self) -> None:
+    def _reload(self) -> TableState | None:
         """Read the state from the newest rollup and what follows it."""
         for _ in range(_RELOADS):
             head = self._services.consensus.head(self._key)
             if head is None:
-                self._state = None
-                return
-            start = self._decode(head).commit
+                return None
+            last = self._decode(head).commit
+            seqno, is_rollup = last.start.seqno, last.start.rollup
             try:
-                self._state = (
-                    self.load_rollup(start.table_id, start.start.seqno) if start.start.rollup else None
-                )
+                rolled = load_rollup(self._services.blob, last.table_id, seqno) if is_rollup else None
             except NotFoundError:
                 continue  # a vacuum has removed this rollup after writing a newer one: look again
-            if self._catch_up(start.start.seqno + start.start.rollup):
-                return
+            state = self._replay(rolled, seqno + is_rollup)
+            if state is not None:
+                return state
         raise CorruptTableError(f"the log of `{self._name}`", "the rollup that it refers to is missing")
+
+    def _load_newest_layout(self) -> TableState:
+        """Return the state as of now, its parts laid out as in the newest rollup that the log tells of."""
+        state = self.load()
+        if state.start.rollup and state.folded < state.start.seqno:
+            with self._lock:
+                self._state = state = self.check_exists(self._reload())
+        return state
 
     def _decode(self, versioned: Versioned) -> Entry:
         what = f"commit {versioned.seqno} of `{self._name}`"
@@ -291,28 +307,45 @@ class TableLog:
 
     def _roll_if_due(self, state: TableState) -> None:
         """Start a rollup in the background: by turns, so that of many writers one does it."""
-        age = state.seqno - state.start.seqno
+        age = state.seqno - state.base.seqno
         due = age >= ROLLUP_EVERY and (state.seqno % ROLLUP_EVERY == 0 or age >= 2 * ROLLUP_EVERY)
         if due and not state.dropped and (self._rolling is None or not self._rolling.is_alive()):
-            self._rolling = threading.Thread(target=self._roll_quietly, args=(state,), daemon=True)
-            self._rolling.start()
+            self._rolling = self._services.start(self._roll_quietly)
 
-    def _roll_quietly(self, state: TableState) -> None:
+    def _roll_quietly(self) -> None:
         """Write a rollup that only saves work: if it fails, the next commit that is due tries again."""
-        try:
-            self._roll(state)
-        except NotFoundError:
-            with self._lock:
-                self._state = None  # a vacuum has removed chunks of this layout: read a newer one
-        except InstarError:
-            pass
+        # RuntimeError: an interpreter that is about to end starts no more threads for parallel reads.
+        with suppress(InstarError, RuntimeError):
+            self._roll()
 
-    def _roll(self, state: TableState) -> TableState:
-        rolled = write_rollup(self._services, state)
+    def _roll(self) -> None:
+        """Write a rollup of the state as of now, and tell everybody to start there.
+
+        The next commit of this handle would tell them too, but there may never be one.
+        """
+        write_id = self._services.new_id()
+        with self.pinned(write_id) as state:
+            rolled = write_rollup(self._services, state, write_id)
         with self._lock:
             if self._state is not None and self._state.table_id == rolled.table_id:
                 self._state = rebase(self._state, rolled)
-        return rolled
+        self.commit(_announce)
+
+
+def _announce(state: TableState | None) -> tuple[Step, ...]:
+    """Tell of a rollup that the log does not know yet."""
+    known = state is None or state.dropped or state.base == state.start
+    return () if known else (Checkpointed(),)
+
+
+def _is_checkpointed(state: TableState) -> bool:
+    """Whether the last rollup says it all, but for the commit that told of it."""
+    at = state.start.seqno
+    return (
+        state.seqno <= at + state.start.rollup
+        and all(batch.header.seqno <= at for batch in state.tail)
+        and all(removal.seqno <= at for removal in state.removals)
+    )
 
 
 def _lags(state: TableState) -> bool:

@@ -76,6 +76,8 @@ class ChunkReader:
         return batch
 
     def _keep(self, key: str, name: str, batch: pa.RecordBatch) -> None:
+        if (key, name) in self._groups:
+            return  # another thread was faster
         self._groups[key, name] = batch
         self._cached += batch.nbytes
         while self._cached > _CACHED_BYTES and len(self._groups) > 1:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from msgspec.structs import replace as replace_struct
 
-from instar.state import Start, encode_rollup
+from instar.state import Start, decode_rollup, encode_rollup
 from instar.state.chunk import FIXED_GROUPS, PLACES, encode_chunk
 from instar.state.manifest import columns_of_parts, concat_columns, stats_fields, with_header
 from instar.state.parts import Place
-from instar.storage.frame import encode_frame
+from instar.storage.frame import decode_frame, encode_frame
 from instar.table.layout import chunk_key, rollup_key
 from instar.table.manifest import chunk_columns
 
@@ -27,10 +27,11 @@ if TYPE_CHECKING:
     from instar.schema import History
     from instar.state import ChunkRef, PlacedPart, TableState
     from instar.state.manifest import Columns
+    from instar.storage import Blob
     from instar.table.manifest import ChunkReader
     from instar.table.services import Services
 
-__all__ = ["MAX_CHUNK_PARTS", "ROLLUP_EVERY", "ChunkWriter", "write_rollup"]
+__all__ = ["MAX_CHUNK_PARTS", "ROLLUP_EVERY", "ChunkWriter", "load_rollup", "write_rollup"]
 
 ROLLUP_EVERY: Final = 64
 """A rollup is written after this many commits."""
@@ -42,16 +43,25 @@ _MERGE_FACTOR: Final = 4
 """A chunk is merged with the one after it until it is this many times larger."""
 
 
-def write_rollup(services: Services, state: TableState) -> TableState:
-    """Write the rollup of a state, and return the same state with all its parts in chunks."""
-    write_id = services.new_id()
-    with services.leases.hold(state.table_id, state.lease_seqno, write_id):
-        chunks = _Folding(ChunkWriter(services, state.table_id, write_id), services.chunks, state).fold()
-        start = Start(state.seqno, rollup=True)
-        rolled = replace(state, start=start, chunks=chunks, tail=(), folded=state.seqno)
-        data = encode_frame("rollup", f"{state.table_id}@{state.seqno}", encode_rollup(rolled))
-        services.blob.put_if_absent(rollup_key(state.table_id, state.seqno), data)
-    return rolled
+def write_rollup(services: Services, state: TableState, write_id: str) -> TableState:
+    """Write the rollup of a pinned state, and return the same state with all its parts in chunks.
+
+    If somebody else has just written it, theirs counts: other chunks than those it refers to are orphans.
+    """
+    chunks = _Folding(ChunkWriter(services, state.table_id, write_id), services.chunks, state).fold()
+    start = Start(state.seqno, rollup=True)
+    rolled = replace(state, start=start, chunks=chunks, tail=(), folded=state.seqno)
+    data = encode_frame("rollup", f"{state.table_id}@{state.seqno}", encode_rollup(rolled))
+    if services.blob.put_if_absent(rollup_key(state.table_id, state.seqno), data):
+        return rolled
+    return load_rollup(services.blob, state.table_id, state.seqno)
+
+
+def load_rollup(blob: Blob, table_id: str, seqno: int) -> TableState:
+    """Return the state that was rolled up at a seqno."""
+    key = rollup_key(table_id, seqno)
+    payload = decode_frame(blob.get(key), "rollup", f"{table_id}@{seqno}", what=f"rollup {key}")
+    return decode_rollup(payload, what=f"rollup {key}")
 
 
 class ChunkWriter:

@@ -9,6 +9,7 @@ import time
 import uuid
 from dataclasses import dataclass, field, replace
 from functools import cache
+from threading import Thread
 from typing import TYPE_CHECKING
 
 from instar.table.leases import LeaseKeeper
@@ -57,6 +58,7 @@ class Services:
     """How many seconds a commit keeps trying while others are faster or the store does not answer."""
     chunks: ChunkReader = field(init=False)
     leases: LeaseKeeper = field(init=False)
+    _tasks: list[Thread] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "chunks", ChunkReader(self.blob))
@@ -66,8 +68,17 @@ class Services:
         """Return the same services for a store whose logs have another prefix."""
         return replace(self, log_prefix=log_prefix)
 
+    def start(self, task: Callable[[], None]) -> Thread:
+        """Do something in the background: neither `close` nor the end of the process cuts it short."""
+        thread = Thread(target=task)
+        self._tasks[:] = [*(other for other in self._tasks if other.is_alive()), thread]
+        thread.start()
+        return thread
+
     def close(self) -> None:
-        """Give back leases and connections."""
+        """Finish what goes on in the background, and give back leases and connections."""
+        for task in list(self._tasks):
+            task.join()
         self.leases.close()
         self.consensus.close()
 

@@ -16,21 +16,23 @@ the oldest rollup that somebody may need. Why this is safe:
 from __future__ import annotations
 
 from bisect import bisect_left
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from instar.errors import TableNotFoundError
+from instar.errors import NotFoundError, TableNotFoundError
 from instar.state import Appended, Compacted
 from instar.state.chunk import FILES
-from instar.table.layout import TABLES, lease_key, rollup_key, rollups, table_root, write_of
-from instar.table.leases import list_leases
+from instar.table.layout import TABLES, lease_key, rollup_key, rollups, table_of, table_root, write_of
+from instar.table.leases import LEASE_MS, list_leases
 from instar.table.log import TableLog
 from instar.table.manifest import load_columns
+from instar.table.rollup import load_rollup
 from instar.table.tables import log_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from instar.state import ChunkRef, Start
+    from instar.state import ChunkRef, Start, TableState
     from instar.storage import StoredObject
     from instar.table.leases import Lease
     from instar.table.services import Services
@@ -55,7 +57,8 @@ def vacuum_table(services: Services, name: str, *, grace_ms: int, dry_run: bool 
     if state is None:
         raise TableNotFoundError(name)
     if not dry_run and not state.dropped:
-        state = log.checkpoint()
+        with suppress(TableNotFoundError):  # it was dropped just now
+            state = log.checkpoint()
     oldest = services.clock() - grace_ms
     objects = list(services.blob.list(table_root(state.table_id)))
     sweep = _Sweep(services, log, state.table_id)
@@ -70,15 +73,29 @@ def vacuum_table(services: Services, name: str, *, grace_ms: int, dry_run: bool 
 
 def vacuum_store(services: Services, *, grace_ms: int, dry_run: bool = False) -> VacuumReport:
     """Vacuum what belongs to no table: former tables of a name that was used again, and unfinished puts."""
-    oldest = services.clock() - grace_ms
-    objects = [*services.blob.list(TABLES), *services.blob.list_unfinished()]
+    now = services.clock()
+    objects = list(services.blob.list(TABLES))
     states = [TableLog(services, name).refresh() for name in log_names(services)]
-    known = tuple(f"{table_root(state.table_id)}/" for state in states if state is not None)
-    strays = [stored for stored in objects if not stored.key.startswith(known)]
-    doomed = [stored for stored in strays if _modified(stored) <= oldest]
+    known = {state.table_id for state in states if state is not None}
+    strays = [stored for stored in objects if table_of(stored.key) not in known]
+    held = {
+        table_id
+        for table_id in {table_of(stored.key) for stored in strays}
+        if next(_live_leases(services, table_id), None) is not None
+    }
+    # Nobody holds a lease for a put in progress, and there may be one.
+    unfinished = list(services.blob.list_unfinished())
+    doomed = [
+        *(
+            stored
+            for stored in strays
+            if _modified(stored) <= now - grace_ms and table_of(stored.key) not in held
+        ),
+        *(stored for stored in unfinished if _modified(stored) <= now - max(grace_ms, LEASE_MS)),
+    ]
     if not dry_run:
         services.blob.delete(stored.key for stored in doomed)
-    return _report(strays, doomed)
+    return _report([*strays, *unfinished], doomed)
 
 
 class _Sweep:
@@ -89,14 +106,14 @@ class _Sweep:
         self._log = log
         self._table_id = table_id
         state = log.refresh()
-        held = list(self._live_leases())
+        held = list(_live_leases(services, table_id))
         self._writes = frozenset(lease.write_id for lease in held if lease.write_id is not None)
         self._keys = {lease_key(table_id, lease.id) for lease in held}
         self._end = 0  # nobody needs the log below this
         if state is not None and state.dropped and not held:
             self._reach_tombstone(state.start)
         elif state is not None:
-            self._reach_from(min([state.start.seqno, *(lease.seqno for lease in held)]))
+            self._reach_from(min([state.start.seqno, *(lease.seqno for lease in held)]), state)
 
     def reaches(self, key: str) -> bool:
         """Whether somebody may still need an object."""
@@ -108,7 +125,7 @@ class _Sweep:
         candidates = range(first, max(first, self._end))
 
         def is_young(seqno: int) -> bool:
-            return next(self._log.entries(seqno)).commit.at > oldest
+            return next(self._log.entries(seqno, limit=1)).commit.at > oldest
 
         return first + bisect_left(candidates, True, key=is_young)  # noqa: FBT003 -- the first that is young
 
@@ -120,41 +137,51 @@ class _Sweep:
         entries = self._services.consensus.scan(self._services.log_key(self._log.name), 0, 1)
         return entries[0].seqno if entries else 0
 
-    def _live_leases(self) -> Iterator[Lease]:
-        now = self._services.clock()
-        return (lease for lease in list_leases(self._services, self._table_id) if lease.expires_at > now)
-
     def _reach_tombstone(self, start: Start) -> None:
         """Note what it takes to know that a table was dropped: all else of it may go."""
         self._end = start.seqno + start.rollup
         if start.rollup:
             self._keys.add(rollup_key(self._table_id, start.seqno))
 
-    def _reach_from(self, horizon: int) -> None:
-        """Note everything that states from the last rollup before a seqno on refer to."""
+    def _reach_from(self, horizon: int, state: TableState) -> None:
+        """Note everything that states from the last rollup before a seqno on refer to.
+
+        What an earlier vacuum has removed may be missing from rollups and commits before `start`: then their
+        layout is one that nobody can have been using.
+        """
         found = [
             int(stored.key.rpartition("/")[2]) for stored in self._services.blob.list(rollups(self._table_id))
         ]
         base = max((seqno for seqno in found if seqno <= horizon), default=None)
-        self._end = 0 if base is None else base + 1
+        self._end = horizon if base is None else base + 1
+        needed = state.seqno + 1 if state.dropped else state.start.seqno
         for seqno in (seqno for seqno in found if base is None or seqno >= base):
-            state = self._log.load_rollup(self._table_id, seqno)
-            self._keys.add(rollup_key(self._table_id, seqno))
-            self._keys.update(ref.key for ref in state.chunks)
-            if seqno == base:
-                files = load_columns(self._services.chunks, state, groups=(FILES,))[FILES]
-                self._keys.update(files.column("key").to_pylist())
+            with suppress(NotFoundError) if seqno < needed else nullcontext():
+                self._reach_rollup(seqno)
         for entry in self._log.entries(self._end):
             for step in entry.commit.steps:
                 if isinstance(step, Appended | Compacted) and step.batch is not None:
                     self._keys.update(part.key for part in step.batch.parts)
                     for ref in step.batch.chunks:
-                        self._reach_chunk(ref)
+                        with suppress(NotFoundError) if entry.seqno <= needed else nullcontext():
+                            self._reach_chunk(ref)
+
+    def _reach_rollup(self, seqno: int) -> None:
+        rolled = load_rollup(self._services.blob, self._table_id, seqno)
+        self._keys.add(rollup_key(self._table_id, seqno))
+        self._keys.update(ref.key for ref in rolled.chunks)
+        files = load_columns(self._services.chunks, rolled, groups=(FILES,))[FILES]
+        self._keys.update(files.column("key").to_pylist())
 
     def _reach_chunk(self, ref: ChunkRef) -> None:
         self._keys.add(ref.key)
         files = self._services.chunks.groups(ref, [FILES])[FILES]
         self._keys.update(files.column("key").to_pylist())
+
+
+def _live_leases(services: Services, table_id: str) -> Iterator[Lease]:
+    now = services.clock()
+    return (lease for lease in list_leases(services, table_id) if lease.expires_at > now)
 
 
 def _modified(stored: StoredObject) -> int:

@@ -1,0 +1,132 @@
+"""Tables for tests of the durable state.
+
+Services have a clock that stands still, parts were never written, and all that a table says about its parts
+comes as plain values.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from instar.state import Place
+from instar.state.chunk import FIXED_GROUPS, PLACES, group_name
+from instar.state.manifest import stats_fields
+from instar.state.parts import Part
+from instar.storage import BlobConsensus
+from instar.storage.objects import ObjectBlob
+from instar.table import Services, TableLog, begin_write, load_columns
+from instar.table.layout import part_key
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from instar.state import TableState
+    from instar.stats import FieldStats
+    from instar.storage import Blob, Consensus
+    from instar.table import Committed
+
+__all__ = ["START", "Clock", "Row", "World", "all_rows", "append_parts", "make_parts"]
+
+START = 4_000_000_000_000
+"""When tests begin: long after every object that is really written, so that a grace of 0 spares none."""
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Clock:
+    """A clock that moves only when it is told to."""
+
+    now: int = START
+
+    def __call__(self) -> int:
+        """Return the time."""
+        return self.now
+
+
+@dataclass
+class World:
+    """One place, and as many handles on it as a test wants, each as another process would have."""
+
+    blob: Blob = field(default_factory=ObjectBlob.in_memory)
+    consensus: Consensus | None = None
+    clock: Clock = field(default_factory=Clock)
+    patience: float = 5.0
+    opened: list[Services] = field(default_factory=list)
+    _ids: itertools.count[int] = field(default_factory=itertools.count)
+
+    def services(
+        self,
+        blob: Callable[[Blob], Blob] = lambda blob: blob,
+        consensus: Callable[[Consensus], Consensus] = lambda consensus: consensus,
+    ) -> Services:
+        """Open the place anew, perhaps through something that gets in the way."""
+        logs = BlobConsensus(self.blob) if self.consensus is None else self.consensus
+        services = Services(
+            blob(self.blob),
+            consensus(logs),
+            clock=self.clock,
+            new_id=lambda: f"{next(self._ids):032x}",
+            author=lambda: "tester",
+            patience=self.patience,
+        )
+        self.opened.append(services)
+        return services
+
+    def close(self) -> None:
+        """Close all that was opened."""
+        for services in self.opened:
+            services.close()
+
+
+def make_parts(
+    table_id: str,
+    write_id: str,
+    count: int,
+    stats: Callable[[int], dict[int, FieldStats]] = lambda _: {},
+    rows: int = 10,
+) -> list[Part]:
+    """Describe parts as a writer would, without writing them."""
+    return [
+        Part(part_key(table_id, write_id, number), rows, 100 + number, stats=stats(number))
+        for number in range(count)
+    ]
+
+
+def append_parts(
+    services: Services,
+    log: TableLog,
+    count: int = 1,
+    stats: Callable[[int], dict[int, FieldStats]] = lambda _: {},
+    *,
+    token: str | None = None,
+    put: bool = False,
+) -> Committed:
+    """Append parts under the latest schema, in one write; with `put`, there are objects too."""
+    with begin_write(services, log) as writer:
+        state = log.load()
+        parts = make_parts(state.table_id, writer.write_id, count, stats)
+        if put:
+            for part in parts:
+                services.blob.put(part.key, b"x" * part.size)
+        return writer.append(parts, state.history.latest_id, token=token)
+
+
+def all_rows(services: Services, state: TableState) -> dict[Place, Row]:
+    """Return all that a state says about each live part: every fixed column and the bounds of every field."""
+    fields = list(stats_fields(state.history.latest))
+    columns = load_columns(services.chunks, state, fields, tuple(FIXED_GROUPS))
+    rows: dict[Place, Row] = {}
+    for number, place in enumerate(columns[PLACES].to_pylist()):
+        row: Row = {}
+        for name in FIXED_GROUPS:
+            row.update(columns[name].slice(number, 1).to_pylist()[0])
+        for leaf in fields:
+            row[group_name(leaf.id)] = tuple(
+                columns[group_name(leaf.id)].slice(number, 1).to_pylist()[0].values()
+            )
+        rows[Place(place["batch"], place["ordinal"])] = row
+    assert len(rows) == columns[PLACES].num_rows, "two parts are at one place"
+    return rows
