@@ -24,6 +24,7 @@
     │   └── WriterFencedError
     ├── CommitOutcomeUnknownError       look before retrying
     ├── CorruptTableError               stop: stored bytes are not what was written
+    ├── NegativeCountError              a row was retracted more often than it was added: add it back
     └── StorageError                    the store did not do it
         └── StorageTimeoutError         the store may or may not have done it
 
@@ -55,6 +56,7 @@ __all__ = [
     "InstarError",
     "InvalidNameError",
     "InvalidSchemaError",
+    "NegativeCountError",
     "NotFoundError",
     "PartsGoneError",
     "ReaderFencedError",
@@ -387,6 +389,20 @@ class CorruptTableError(InstarError):
         )
 
 
+class NegativeCountError(InstarError):
+    """More retractions of a row than additions; a snapshot would miss rows, so there is none."""
+
+    code = "negative-count"
+
+    def __init__(self, row: str, count: int) -> None:
+        self.row = row
+        self.count = count
+        super().__init__(
+            f"a row was retracted more often than it was added: its count is {count}. Find out who retracted "
+            f"it, and add it back. The row: {row}"
+        )
+
+
 class StorageError(InstarError):
     """The store refused or failed, and it is certain that nothing happened."""
 
@@ -421,6 +437,7 @@ DISPOSITIONS: dict[type[InstarError], Disposition] = {
     FencedError: Disposition(6, 412),
     CommitOutcomeUnknownError: Disposition(7, 504),
     CorruptTableError: Disposition(8, 500),
+    NegativeCountError: Disposition(10, 500),
     StorageError: Disposition(9, 503),
     StorageTimeoutError: Disposition(9, 504),
 }

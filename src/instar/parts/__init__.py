@@ -1,9 +1,11 @@
 """Parts: Arrow data in the layout of a schema, written as Parquet files with statistics, and read back."""
 
 from instar.parts.conform import Conformer, conform
+from instar.parts.consolidate import consolidate, expand, snapshot_rows
 from instar.parts.incoming import ArrowData, NewColumn, new_columns, open_stream
 from instar.parts.layout import DIFF, TS
 from instar.parts.read import needed_fields, read_part
+from instar.parts.rows import compare_bounds, decode_row, may_overlap
 from instar.parts.sort import sort_indices, sort_rows
 from instar.parts.split import write_parts
 from instar.parts.statistics import STATS_BUDGET, compute_stats, present_fields
@@ -19,13 +21,19 @@ __all__ = [
     "NewPart",
     "PartLimits",
     "RowOrder",
+    "compare_bounds",
     "compute_stats",
     "conform",
+    "consolidate",
+    "decode_row",
+    "expand",
+    "may_overlap",
     "needed_fields",
     "new_columns",
     "open_stream",
     "present_fields",
     "read_part",
+    "snapshot_rows",
     "sort_indices",
     "sort_rows",
     "write_part",

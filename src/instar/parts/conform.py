@@ -15,6 +15,7 @@ from instar.errors import DataMismatchError
 from instar.parts.incoming import ArrowData, check_names, find_leaf, is_list, open_stream, plain, plain_type
 from instar.parts.layout import UPDATE_FIELDS, update_schema
 from instar.parts.nested import null_mask, open_list, open_map
+from instar.parts.samples import sample_row, sample_value
 from instar.schema import (
     Field,
     List,
@@ -40,7 +41,6 @@ __all__ = ["Conformer", "conform"]
 
 _BATCH_ROWS: Final = 128 * 1024
 _BATCH_BYTES: Final = 64 * 1024 * 1024
-_SAMPLE_LENGTH: Final = 200
 
 Path = tuple[str, ...]
 
@@ -95,7 +95,7 @@ class Conformer:
             for slot, at in zip(self._updates, self._extra, strict=True):
                 columns.append(slot.apply(batch.column(at)))
         except _MisfitError as misfit:
-            sample = misfit.value or _row_text(batch, misfit.index)
+            sample = misfit.value or sample_row(batch, misfit.index)
             raise DataMismatchError(
                 format_path(misfit.path), misfit.reason, row=first_row + misfit.index, sample=sample
             ) from None
@@ -233,7 +233,7 @@ class _LeafStep:
             return array.cast(self.target)
         except pa.ArrowInvalid:
             index = self._first_misfit(array)
-            raise _MisfitError(self.path, index, self.reason, _text(array[index])) from None
+            raise _MisfitError(self.path, index, self.reason, sample_value(array, index)) from None
 
     def _first_misfit(self, array: pa.Array) -> int:
         """Find the first value that cannot be cast, by halves."""
@@ -315,21 +315,3 @@ def _apply_inside(slot: _Slot, items: pa.Array, offsets: pa.Array) -> pa.Array:
         ends = offsets.to_numpy()[1:]
         misfit.index = int(np.searchsorted(ends, misfit.index, side="right"))
         raise
-
-
-def _row_text(batch: pa.RecordBatch, index: int) -> str:
-    """Print a row, shortened, so that a person finds it again."""
-    cells = (f"{name}={_text(batch.column(at)[index])}" for at, name in enumerate(batch.schema.names))
-    return _shortened(", ".join(cells))
-
-
-def _text(scalar: pa.Scalar) -> str:
-    """Print any value: not every value of Arrow is also one of Python."""
-    try:
-        return _shortened(str(scalar.as_py()))
-    except (ValueError, OverflowError, ArithmeticError):
-        return _shortened(str(pa.array([scalar], scalar.type)).strip("[]\n "))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _SAMPLE_LENGTH else text[:_SAMPLE_LENGTH] + "…"

@@ -26,6 +26,7 @@ __all__ = [
     "parquet_leaves",
     "split_updates",
     "update_schema",
+    "whole",
 ]
 
 TS: Final = "_ts"
@@ -123,3 +124,8 @@ def split_updates(table: pa.Table) -> tuple[pa.Table, dict[str, pa.ChunkedArray]
     """Part a table from its `_ts` and `_diff`, where it has them."""
     updates = {name: table.column(name) for name in UPDATE_FIELDS if name in table.column_names}
     return table.drop_columns(list(updates)) if updates else table, updates
+
+
+def whole(column: pa.ChunkedArray) -> pa.Array:
+    """Return a column in one piece."""
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

@@ -15,16 +15,25 @@ import msgspec
 from instar.parts.sort import compared_fields
 from instar.parts.statistics import integers
 from instar.parts.truncate import BOUND_BYTES, lower_bound, upper_bound
-from instar.schema import Field, List, Map, Schema, Struct
+from instar.schema import Decimal, Field, List, Map, Schema, Struct
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
     from instar.state import Part
+    from instar.stats import FieldStats
 
-__all__ = ["ROW_BUDGET", "Bound", "compare_bounds", "decode_row", "encode_row", "may_overlap"]
+__all__ = [
+    "ROW_BUDGET",
+    "Bound",
+    "compare_bounds",
+    "decode_row",
+    "encode_limits",
+    "encode_row",
+    "may_overlap",
+]
 
 ROW_BUDGET: Final = 256
 """Bytes after which a bound ends: enough for a few keys, little beside a part's statistics."""
@@ -57,6 +66,24 @@ def encode_row(
     return _encode(bound)
 
 
+def encode_limits(
+    stats: Mapping[int, FieldStats], rows: int, schema: Schema, order_by: Sequence[int] = ()
+) -> tuple[bytes | None, bytes | None]:
+    """Encode bounds of rows that are not sorted: by the first thing that sorted rows are compared by."""
+    _, field = next(compared_fields(schema, order_by))
+    known = stats.get(field.id)
+    if known is None or known.nulls is None or known.nans is None:
+        return None, None
+    if known.min is None and known.nulls + known.nans < rows:
+        return None, None
+    first = None if known.nulls else known.min if known.min is not None else _NAN
+    last = _NAN if known.nans else known.max
+    is_decimal = isinstance(field.type, Decimal)
+    bounds = ([value] if is_decimal and value is not None else value for value in (first, last))
+    first_row, last_row = (_encode([(field.id, value)]) for value in bounds)
+    return first_row, last_row
+
+
 def decode_row(data: bytes) -> Bound:
     """Read a bound back."""
     return tuple((field_id, value) for field_id, value in msgspec.msgpack.decode(data))
@@ -83,6 +110,7 @@ def may_overlap(one: Part, other: Part) -> bool:
 
 
 _END: Final = object()
+_NAN: Final = float("nan")
 
 
 def _components(field: Field, cell: pa.Array) -> Iterator[tuple[int, Any]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.parts.keys import flat_keys, sort_by_keys
-from instar.parts.layout import UPDATE_FIELDS, locate
+from instar.parts.layout import UPDATE_FIELDS, locate, whole
 from instar.schema import Field, Schema, Struct
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def row_keys(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> l
         keys += flat_keys(_column(table, trail), field.type)
     for name in UPDATE_FIELDS:
         if name in table.column_names:
-            keys.append(_whole(table.column(name)))
+            keys.append(whole(table.column(name)))
     return keys
 
 
@@ -60,11 +60,7 @@ def _field(fields: tuple[Field, ...], trail: list[int]) -> Field:
 
 
 def _column(table: pa.Table, trail: list[int]) -> pa.Array:
-    column = _whole(table.column(trail[0]))
+    column = whole(table.column(trail[0]))
     for at in trail[1:]:
         column = column.flatten()[at]
     return column
-
-
-def _whole(column: pa.ChunkedArray) -> pa.Array:
-    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

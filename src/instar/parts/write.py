@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from instar.parts.layout import DIFF, TS, UPDATE_FIELDS, file_schema, parquet_leaves, split_updates
-from instar.parts.rows import encode_row
+from instar.parts.rows import encode_limits, encode_row
 from instar.parts.sort import sort_indices
 from instar.parts.statistics import STATS_BUDGET, compute_stats, present_fields
 from instar.schema import Names, Primitive, Schema, field_name, plan_migration
@@ -99,15 +99,16 @@ def write_part(
     kept = {name: column for name, column in updates.items() if _limits(column)[0] != _limits(column)[1]}
     for name, column in kept.items():
         physical = physical.append_column(UPDATE_FIELDS[name], column)
-    first = last = None
     indices = None
     if order is RowOrder.SORT:
         physical = physical.combine_chunks()
         indices = sort_indices(physical, schema, order_by)
-    if order is not RowOrder.NONE:
-        ends = (0, -1) if indices is None else (indices[0].as_py(), indices[-1].as_py())
-        first = encode_row(physical, ends[0] % physical.num_rows, schema, order_by, greatest=False)
-        last = encode_row(physical, ends[1] % physical.num_rows, schema, order_by, greatest=True)
+    if order is RowOrder.NONE:
+        first, last = encode_limits(stats, physical.num_rows, schema, order_by)
+    else:
+        least, greatest = (0, physical.num_rows - 1) if indices is None else _ends(indices)
+        first = encode_row(physical, least, schema, order_by, greatest=False)
+        last = encode_row(physical, greatest, schema, order_by, greatest=True)
     data = _encode(physical, indices, file_schema(schema, tuple(kept)), schema, stats)
     ts_min, ts_max = _limits(updates[TS]) if TS in updates else (ts, ts)
     diff_min, diff_max = _limits(updates[DIFF]) if DIFF in updates else (1, 1)
@@ -170,6 +171,10 @@ def _row_groups(table: pa.Table, indices: pa.Array | None) -> Iterator[pa.Table]
     rows = min(ROW_GROUP_ROWS, max(1, ROW_GROUP_BYTES * table.num_rows // max(1, table.nbytes)))
     for start in range(0, table.num_rows, rows):
         yield table.slice(start, rows) if indices is None else table.take(indices.slice(start, rows))
+
+
+def _ends(indices: pa.Array) -> tuple[int, int]:
+    return indices[0].as_py(), indices[-1].as_py()
 
 
 def _limits(column: pa.ChunkedArray) -> tuple[int | None, int | None]:
