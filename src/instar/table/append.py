@@ -36,6 +36,7 @@ class PartWriter:
         self._table_id = table_id  # parts are no use to a later table of the same name
         self._services = services
         self._log = log
+        self._chunks = ChunkWriter(services, table_id, write_id)  # one, so that no two chunks get one key
 
     def append(
         self,
@@ -93,8 +94,7 @@ class PartWriter:
         check_schema_id(state, schema_id)
         header = BatchHeader(0, 0, 0, schema_id)
         placed = [PlacedPart(header, ordinal, part) for ordinal, part in enumerate(parts)]
-        writer = ChunkWriter(self._services, state.table_id, self.write_id)
-        return tuple(writer.write_parts(placed, state.history)), ()
+        return tuple(self._chunks.write_parts(placed, state.history)), ()
 
 
 @contextmanager

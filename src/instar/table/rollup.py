@@ -6,6 +6,7 @@ chunks are shared with the rollup before. A rollup only saves work: without it t
 
 from __future__ import annotations
 
+import itertools
 from bisect import bisect_left
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
@@ -71,14 +72,13 @@ class ChunkWriter:
         self._blob = services.blob
         self._table_id = table_id
         self._write_id = write_id
-        self._written = 0
+        self._numbers = itertools.count()
 
     def write(self, columns: Columns, history: History) -> ChunkRef:
         """Write one chunk of columns whose bounds have the types of the latest schema."""
-        key = chunk_key(self._table_id, self._write_id, self._written)
+        key = chunk_key(self._table_id, self._write_id, next(self._numbers))
         data, ref = encode_chunk(key, columns, history.latest_id, history.latest)
         self._blob.put(key, data)
-        self._written += 1
         return ref
 
     def write_parts(self, parts: Sequence[PlacedPart], history: History) -> list[ChunkRef]:
