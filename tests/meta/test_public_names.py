@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import instar
 
-PUBLIC = ["Schema", "Store", "Table", "__version__", "open"]
+PUBLIC = [
+    "Changes",
+    "Commit",
+    "Listen",
+    "Schema",
+    "Snapshot",
+    "Store",
+    "Table",
+    "__version__",
+    "open",
+]
 
 
 def test_public_names_are_pinned() -> None:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from instar.api.listen import Listen
+from instar.api.snapshot import Snapshot
+from instar.api.writing import as_commit, upsert_data, write_data
 from instar.schema import Schema, SchemaUpdate, as_schema
 from instar.schema.matching import match_by_name
 from instar.state import (
@@ -21,6 +24,11 @@ from instar.state.commands import configure, evolve
 from instar.table import VacuumReport, vacuum_table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from instar.api.writing import Commit, Data
     from instar.schema import SchemaLike
     from instar.state import ConfigValue, Step, TableState
     from instar.table import Entry, Services, TableLog
@@ -78,6 +86,63 @@ class Table:
     def since(self) -> int:
         """Times before this may have been merged together."""
         return self.state.since
+
+    def append(
+        self,
+        data: Data,
+        token: str | None = None,
+        *,
+        evolve: bool = False,
+        dropped: str = "refuse",
+        schema: int | None = None,
+    ) -> Commit:
+        """Add rows: a Spark or pandas DataFrame, or anything that speaks the Arrow C stream.
+
+        Columns match by name. With `evolve`, columns that the table has not are added in the same commit.
+        A token makes calling again with the same one do nothing. `schema` writes under an older schema of
+        the history; values in columns that were dropped since are refused, unless `dropped` is "discard".
+        """
+        return write_data(
+            self._services, self._log, data, token=token, evolve=evolve, dropped=dropped, schema_id=schema
+        )
+
+    def apply(self, changes: Data, token: str | None = None) -> Commit:
+        """Add and retract rows: `_diff` is +1 for a row to add and -1 for one to retract."""
+        return write_data(self._services, self._log, changes, token=token, updates=True)
+
+    def delete(self, where: str, spark: SparkSession) -> Commit:
+        """Retract the rows for which a Spark SQL condition is true: all that are there now, or none."""
+        from instar.spark import delete_rows  # noqa: PLC0415 -- only who needs Spark loads it
+
+        return as_commit(delete_rows(spark, self._services, self._log, where))
+
+    def upsert(self, data: Data) -> Commit:
+        """Add rows to a table with a key, in place of those that have the same key."""
+        return upsert_data(self._services, self._log, data)
+
+    def snapshot(
+        self,
+        as_of: int | None = None,
+        schema: Schema | int | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> Snapshot:
+        """Return the rows as of a time, under the latest schema or another, all columns or only some."""
+        return Snapshot(self._services, self._log, as_of=as_of, schema=schema, columns=columns)
+
+    def read(self, spark: SparkSession) -> DataFrame:
+        """Return the rows as of now as a Spark DataFrame."""
+        return self.snapshot().to_spark(spark)
+
+    def listen(
+        self,
+        since: int | None = None,
+        *,
+        schema: Schema | int | None = None,
+        columns: Sequence[str] | None = None,
+        timeout: float | None = None,
+    ) -> Listen:
+        """Iterate over the updates after a time, until `timeout` seconds pass without any (None: for ever)."""
+        return Listen(self._services, self._log, since=since, schema=schema, columns=columns, timeout=timeout)
 
     def evolve(self) -> SchemaUpdate:
         """Begin a change of schema: add steps, then `commit()`."""

@@ -6,15 +6,17 @@ Few parts travel in the commit itself. Many become manifest chunks first, so tha
 from __future__ import annotations
 
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from instar.state import Appended, BatchHeader, Compacted, NewBatch, PlacedPart
-from instar.state.commands import advance_since, append, check_schema_id, compact
+from instar.state.commands import advance_since, append, check_schema_id, compact, evolve
 from instar.table.rollup import ChunkWriter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
 
+    from instar.schema import Schema
     from instar.state import ChunkRef, Part, Place, Step, TableState
     from instar.table.log import Committed, TableLog
     from instar.table.services import Services
@@ -48,25 +50,29 @@ class PartWriter:
         token: str | None = None,
         present: Collection[int] = (),
         discard: bool = False,
+        evolved: Schema | None = None,
     ) -> Committed:
         """Append parts as one batch.
 
         Without `upper`, the batch is put at the end of the table, at the time of the clock or right after
         what is there; with it, the batch ends there. With `expected_upper`, it fails if the table moved on.
+        With `evolved`, the table evolves to that schema in the same commit, and `schema_id` is its id.
         """
-        chunks, inline = self._laid_out(parts, schema_id)
+        chunks, inline = self._laid_out(parts, schema_id, evolved)
 
         def decide(state: TableState | None) -> tuple[Step, ...]:
             current = self._log.check_exists(state, self._table_id)
             end = max(self._services.clock(), current.upper) + 1 if upper is None else upper
             batch = NewBatch(current.upper, end, schema_id, inline, chunks)
-            return append(
-                current,
+            first, after = _evolved(current, schema_id, evolved)
+            then = append(
+                after,
                 Appended(batch, token),
                 expected_upper=expected_upper,
                 present=present,
                 discard=discard,
             )
+            return (*first, *then) if then else ()
 
         return self._log.commit(decide)
 
@@ -85,16 +91,25 @@ class PartWriter:
         return self._log.commit(decide)
 
     def _laid_out(
-        self, parts: Sequence[Part], schema_id: int
+        self, parts: Sequence[Part], schema_id: int, evolved: Schema | None = None
     ) -> tuple[tuple[ChunkRef, ...], tuple[Part, ...]]:
         """Write chunks if the parts are many; return the chunks, and the parts if they are few."""
         if len(parts) <= INLINE_PARTS:
             return (), tuple(parts)
-        state = self._log.check_exists(self._log.refresh(), self._table_id)
+        current = self._log.check_exists(self._log.refresh(), self._table_id)
+        _, state = _evolved(current, schema_id, evolved)
         check_schema_id(state, schema_id)
         header = BatchHeader(0, 0, 0, schema_id)
         placed = [PlacedPart(header, ordinal, part) for ordinal, part in enumerate(parts)]
         return tuple(self._chunks.write_parts(placed, state.history)), ()
+
+
+def _evolved(state: TableState, schema_id: int, schema: Schema | None) -> tuple[tuple[Step, ...], TableState]:
+    """Return the step that makes a schema the latest under an id, and the state after it."""
+    if schema is None:
+        return (), state
+    steps = evolve(state, schema_id - 1, schema)
+    return steps, replace(state, history=state.history.evolve(schema, state.name))
 
 
 @contextmanager

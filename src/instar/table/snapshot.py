@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from instar.state.manifest import Columns
     from instar.table.manifest import ChunkReader
 
-__all__ = ["Reader", "SnapshotPlan", "check_fence", "plan_snapshot", "resolve_reader"]
+__all__ = ["Reader", "SnapshotPlan", "check_fence", "part_times", "plan_snapshot", "resolve_reader"]
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -84,7 +84,7 @@ def plan_snapshot(chunks: ChunkReader, state: TableState, reader: Reader, as_of:
         )
     fields = _telling_fields(state)
     columns = load_columns(chunks, state, fields, (PLACES, TIMES, FILES))
-    earliest, latest, plain = _times(columns)
+    earliest, latest, plain = part_times(columns)
     visible = earliest <= time
     scan = visible & plain & (latest <= time)
     retracting = visible & ~plain
@@ -100,7 +100,7 @@ def _telling_fields(state: TableState) -> list[Field]:
     return sorted(fields, key=lambda field: field.id not in leading)[:_OVERLAP_FIELDS]
 
 
-def _times(columns: Columns) -> tuple[np.ndarray, np.ndarray, Mask]:
+def part_times(columns: Columns) -> tuple[np.ndarray, np.ndarray, Mask]:
     """Return the earliest and latest time of each part, and whether all its diffs are +1."""
     times = columns[TIMES]
     own = pc.subtract(times.column("upper"), 1)

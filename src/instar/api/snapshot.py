@@ -1,0 +1,70 @@
+"""`Snapshot`: the rows of a table as of one time, which stay as they are while the table goes on."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+
+from instar.schema import Schema, arrow_schema
+from instar.table.read import read_snapshot
+from instar.table.snapshot import plan_snapshot, resolve_reader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from instar.table import Services, TableLog
+
+__all__ = ["Snapshot"]
+
+
+class Snapshot:
+    """The rows as of one time, under one schema. No vacuum deletes them while somebody holds it."""
+
+    def __init__(
+        self,
+        services: Services,
+        log: TableLog,
+        *,
+        as_of: int | None = None,
+        schema: Schema | int | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        self._services = services
+        self._pin = log.pinned()
+        reader = resolve_reader(self._pin.state, schema, columns)
+        self._plan = plan_snapshot(services.chunks, self._pin.state, reader, as_of)
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the rows."""
+        return self._plan.reader.schema
+
+    @property
+    def as_of(self) -> int:
+        """The time of the rows."""
+        return self._plan.as_of
+
+    @property
+    def seqno(self) -> int:
+        """The version of the table that is read."""
+        return self._plan.state.seqno
+
+    def to_spark(self, spark: SparkSession) -> DataFrame:
+        """Return the rows as a DataFrame, read by Spark's own Parquet reader."""
+        from instar.spark import snapshot_frame  # noqa: PLC0415 -- only who needs Spark loads it
+
+        return snapshot_frame(spark, self._plan, self._services.blob.location, self._pin)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as an Arrow table, without a JVM."""
+        return pa.Table.from_batches(self.to_batches(), schema=arrow_schema(self.schema))
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as Arrow batches, part by part."""
+        return read_snapshot(self._services.blob, self._plan)
+
+    def __repr__(self) -> str:
+        return f"Snapshot({self._plan.state.name!r}, as_of={self.as_of})"

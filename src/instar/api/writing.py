@@ -1,0 +1,152 @@
+"""Writing rows of whatever kind: a Spark frame goes to executors, everything else is stored in process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+
+from instar.errors import ConflictError, UsageError
+from instar.parts import DIFF, conform, open_stream
+from instar.schema import arrow_schema
+from instar.state import Appended
+from instar.table.read import read_snapshot
+from instar.table.snapshot import plan_snapshot, resolve_reader
+from instar.table.write import resolve_writer, store_parts, write_rows
+
+if TYPE_CHECKING:
+    from instar.state import TableState
+    from instar.table import Committed, Services, TableLog
+
+__all__ = ["Commit", "Data", "as_commit", "upsert_data", "write_data"]
+
+Data = Any
+"""A Spark DataFrame, or what `instar.parts.open_stream` takes."""
+
+_ATTEMPTS: Final = 5
+
+
+class Commit(NamedTuple):
+    """What a write came to: the version it made, its time, its schema, and how many updates it has."""
+
+    seqno: int
+    ts: int
+    schema_id: int
+    rows: int
+
+
+def write_data(
+    services: Services,
+    log: TableLog,
+    data: Data,
+    *,
+    token: str | None = None,
+    evolve: bool = False,
+    dropped: str = "refuse",
+    schema_id: int | None = None,
+    updates: bool = False,
+) -> Commit:
+    """Store rows and commit them."""
+    if dropped not in {"refuse", "discard"}:
+        raise UsageError(f"dropped={dropped!r}: values of dropped columns are 'refuse'd or 'discard'ed")
+    state = log.load()
+    if is_spark_frame(data):
+        from instar.spark import arrow_frame, incoming_schema, store_frame  # noqa: PLC0415 -- only then
+
+        frame = arrow_frame(data)
+        writer = resolve_writer(state, incoming_schema(frame), schema_id, evolve=evolve)
+        committed = write_rows(
+            services,
+            log,
+            writer,
+            lambda plan: store_frame(frame, plan, updates=updates),
+            token=token,
+            discard=dropped == "discard",
+        )
+    else:
+        stream = open_stream(data)
+        writer = resolve_writer(state, stream.schema, schema_id, evolve=evolve)
+        batches = conform(stream, writer.schema, updates=updates)
+        committed = write_rows(
+            services,
+            log,
+            writer,
+            lambda plan: store_parts(plan, batches, "0"),
+            token=token,
+            discard=dropped == "discard",
+        )
+    return as_commit(committed, token)
+
+
+def upsert_data(services: Services, log: TableLog, data: Data) -> Commit:
+    """Replace the rows that have the same key; try again if the table moved on meanwhile."""
+    state = log.load()
+    if not state.key:
+        raise UsageError(
+            f"`{log.name}` has no key, so there is nothing to upsert by: create it with key=[…], or append"
+        )
+    if is_spark_frame(data):
+        from instar.spark import upsert_rows  # noqa: PLC0415 -- only then
+
+        return as_commit(upsert_rows(services, log, data))
+    rows = pa.Table.from_batches(
+        conform(data, state.history.latest), schema=arrow_schema(state.history.latest)
+    )
+    for _ in range(_ATTEMPTS):
+        with log.pinned() as pinned:
+            changes = _replacing(services, pinned, rows)
+            writer = resolve_writer(pinned, changes.schema, None, evolve=False)
+            batches = conform(changes, writer.schema, updates=True)
+            try:
+                committed = write_rows(
+                    services,
+                    log,
+                    writer,
+                    lambda plan, batches=batches: store_parts(plan, batches, "0"),  # type: ignore[misc]
+                    expected_upper=pinned.upper,
+                )
+            except ConflictError:
+                continue
+            return as_commit(committed)
+    raise ConflictError(
+        f"cannot upsert into `{log.name}`: others wrote to it each of {_ATTEMPTS} times. Try again."
+    )
+
+
+def _replacing(services: Services, state: TableState, rows: pa.Table) -> pa.Table:
+    """Return the rows to add, and with -1 those of the same keys that are there now."""
+    latest = state.history.latest
+    keys = [field.name for field in latest.fields if field.id in state.key]
+    if rows.group_by(keys).aggregate([([], "count_all")]).num_rows < rows.num_rows:
+        raise UsageError(
+            f"the data has the same key ({', '.join(keys)}) more than once: which row shall stay?"
+        )
+    plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
+    current = pa.Table.from_batches(read_snapshot(services.blob, plan), schema=arrow_schema(latest))
+    position = pa.array(np.arange(current.num_rows))
+    wanted = rows.select(keys)
+    hits = current.select(keys).append_column("_at", position).join(wanted, keys, join_type="left semi")
+    gone = current.take(hits.column("_at"))
+    return pa.concat_tables([_with_diff(gone, -1), _with_diff(rows, 1)])
+
+
+def _with_diff(rows: pa.Table, diff: int) -> pa.Table:
+    return rows.append_column(DIFF, pa.array(np.full(rows.num_rows, diff, np.int64)))
+
+
+def as_commit(committed: Committed, token: str | None = None) -> Commit:
+    """Return what a commit came to; of a repeated token, what it came to the first time."""
+    state, entry = committed
+    if entry is None:
+        record = None if token is None else state.find_token(token)
+        if record is None:
+            return Commit(state.seqno, state.upper - 1, state.history.latest_id, 0)
+        return Commit(record.seqno, record.ts, record.schema_id, record.rows)
+    batch = next(step.batch for step in entry.commit.steps if isinstance(step, Appended))
+    return Commit(entry.seqno, batch.upper - 1, batch.schema_id, batch.rows)
+
+
+def is_spark_frame(data: object) -> bool:
+    """Whether data is a Spark DataFrame, without importing Spark."""
+    return type(data).__module__.startswith("pyspark.sql.") and hasattr(data, "mapInArrow")

@@ -1,0 +1,112 @@
+"""Reading rows in process: the parts of a plan as Arrow batches, without an engine."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from instar.parts import TS, read_part, snapshot_rows
+from instar.schema import plan_migration
+from instar.state import Part
+from instar.state.chunk import FILES, TIMES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from instar.schema import Schema
+    from instar.state import TableState
+    from instar.state.manifest import Columns
+    from instar.storage import Blob
+    from instar.table.snapshot import SnapshotPlan
+
+__all__ = ["read_snapshot", "read_updates"]
+
+
+def read_snapshot(blob: Blob, plan: SnapshotPlan) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a snapshot under the reader's schema; what must be consolidated comes last."""
+    for part, ts, schema_id in _parts(plan.scan):
+        written = plan.state.history.schemas[schema_id]
+        yield from read_part(_source(blob, part), part, written, plan.reader.schema, ts=ts)
+    if plan.merge[FILES].num_rows:
+        yield from _merged(blob, plan)
+
+
+def read_updates(blob: Blob, state: TableState, columns: Columns, reader: Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the updates of parts, with `_ts` and `_diff`."""
+    for part, ts, schema_id in _parts(columns):
+        written = state.history.schemas[schema_id]
+        yield from read_part(_source(blob, part), part, written, reader, updates=True, ts=ts)
+
+
+def _merged(blob: Blob, plan: SnapshotPlan) -> Iterator[pa.RecordBatch]:
+    """Add up the diffs of equal rows of the whole table, then show what the reader wants to see."""
+    latest = plan.state.history.latest
+    updates = pa.Table.from_batches(read_updates(blob, plan.state, plan.merge, latest))
+    past = updates.filter(pc.less_equal(updates.column(TS), plan.as_of))
+    shown = plan_migration(latest, plan.reader.schema)
+    for batch in snapshot_rows(past, latest).to_batches():
+        yield shown.apply(batch)
+
+
+def _parts(columns: Columns) -> Iterator[tuple[Part, int, int]]:
+    """Yield parts with the time of their batch and the schema that they were written under."""
+    for file, times in zip(columns[FILES].to_pylist(), columns[TIMES].to_pylist(), strict=True):
+        part = Part(
+            file["key"],
+            file["rows"],
+            file["size"],
+            ts_min=times["ts_min"],
+            ts_max=times["ts_max"],
+            diff_min=times["diff_min"],
+            diff_max=times["diff_max"],
+        )
+        yield part, times["upper"] - 1, times["schema_id"]
+
+
+def _source(blob: Blob, part: Part) -> str | pa.NativeFile:
+    """Open a part so that only what is needed of it is fetched."""
+    location = blob.location(part.key)
+    return (
+        location
+        if Path(location).is_absolute()
+        else pa.PythonFile(_BlobFile(blob, part.key, part.size), mode="r")
+    )
+
+
+class _BlobFile(io.RawIOBase):
+    """A stored object as a file: every read is a request for a range."""
+
+    def __init__(self, blob: Blob, key: str, size: int) -> None:
+        super().__init__()
+        self._blob = blob
+        self._key = key
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = base + offset
+        return self._at
+
+    def size(self) -> int:
+        return self._size
+
+    def read(self, size: int | None = -1) -> bytes:
+        left = max(0, self._size - self._at)
+        length = left if size is None or size < 0 else min(size, left)
+        data = self._blob.get_ranges(self._key, [(self._at, length)])[0] if length else b""
+        self._at += length
+        return data
