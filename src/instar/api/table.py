@@ -141,7 +141,7 @@ class Table:
         columns: Sequence[str] | None = None,
         timeout: float | None = None,
     ) -> Listen:
-        """Iterate over the updates after a time, until `timeout` seconds pass without any (None: for ever)."""
+        """Iterate over the updates after a time, until `timeout` seconds pass without one (None: never)."""
         return Listen(self._services, self._log, since=since, schema=schema, columns=columns, timeout=timeout)
 
     def evolve(self) -> SchemaUpdate:
