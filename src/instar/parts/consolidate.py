@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from instar.errors import NegativeCountError, UsageError
 from instar.parts.keys import flat_keys
@@ -77,8 +76,7 @@ def _group(keys: list[pa.Array], diffs: pa.Array) -> tuple[np.ndarray, np.ndarra
 
 def _check_sums(diffs: pa.Array) -> None:
     """Make sure that no sum can exceed 64 bits, whatever the groups are."""
-    total = pc.sum(pc.abs(diffs.cast(pa.float64()))).as_py() or 0.0
-    if total >= _SAFE_SUM:
+    if np.abs(diffs.to_numpy().astype(np.float64)).sum() >= _SAFE_SUM:
         raise UsageError(
             "these diffs are too large to be added up in 64 bits: no row can be there that often"
         )

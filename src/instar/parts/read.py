@@ -15,8 +15,8 @@ import pyarrow.parquet as pq
 from msgspec.structs import replace
 
 from instar.errors import CorruptTableError, UsageError
-from instar.parts.layout import DIFF, TS, parquet_leaves, update_schema
-from instar.schema import Field, List, Map, Names, Schema, Struct, Type, plan_migration
+from instar.parts.layout import DIFF, TS, file_schema, parquet_leaves, update_schema
+from instar.schema import Field, List, Map, Names, Primitive, Schema, Struct, Type, plan_migration
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,6 +59,7 @@ def read_part(
     with _opened(source, part) as file:
         _check_columns(file, projected, stored, part)
         for batch in _batches(file, columns, part):
+            _check_types(batch, projected, stored, part)
             own = batch.select(range(len(projected.fields)))
             arrays = migration.apply(own).columns
             if updates:
@@ -72,7 +73,7 @@ def needed_fields(written: Schema, reader: Schema) -> Schema:
     Where it has none of a struct's members, one is read all the same: it tells which structs are null. And
     of a part that has nothing for the reader, one column tells how many rows there are.
     """
-    fields = _needed(written.fields, reader.fields) or (_cheapest(written.fields[0]),)
+    fields = _needed(written.fields, reader.fields) or (_cheapest(written.fields),)
     return Schema(fields)
 
 
@@ -88,7 +89,7 @@ def _needed(written: tuple[Field, ...], reader: tuple[Field, ...]) -> tuple[Fiel
 def _needed_type(written: Type, reader: Type) -> Type:
     match written, reader:
         case Struct(), Struct():
-            return Struct(_needed(written.fields, reader.fields) or (_cheapest(written.fields[0]),))
+            return Struct(_needed(written.fields, reader.fields) or (_cheapest(written.fields),))
         case List(), List():
             return List(_needed_type(written.element, reader.element), written.element_nullable)
         case Map(), Map():
@@ -96,11 +97,33 @@ def _needed_type(written: Type, reader: Type) -> Type:
     return written
 
 
-def _cheapest(field: Field) -> Field:
-    """Return a field with as few columns as it can have."""
-    if isinstance(field.type, Struct):
-        return replace(field, type=Struct((_cheapest(field.type.fields[0]),)))
-    return field
+def _cheapest(fields: tuple[Field, ...]) -> Field:
+    """Return one of the fields, with a single column if it can be."""
+    field = min(fields, key=lambda field: _cost(field.type))
+    return replace(field, type=_cheapest_type(field.type))
+
+
+def _cheapest_type(type_: Type) -> Type:
+    match type_:
+        case Struct(fields=members):
+            return Struct((_cheapest(members),))
+        case List(element=element, element_nullable=nullable):
+            return List(_cheapest_type(element), nullable)
+        case Map(key=key, value=value, value_nullable=nullable):
+            return Map(key, _cheapest_type(value), nullable)
+    return type_
+
+
+def _cost(type_: Type) -> int:
+    """Guess what reading a field takes: texts are longer than numbers, and lists longer than both."""
+    match type_:
+        case Primitive(name="string" | "binary"):
+            return 1
+        case Struct(fields=members):
+            return min(_cost(member.type) for member in members)
+        case List() | Map():
+            return 2
+    return 0
 
 
 def _is_stored(part: Part, name: str) -> bool:
@@ -140,20 +163,31 @@ def _opened(source: Source, part: Part) -> Iterator[pq.ParquetFile]:
 
 def _batches(file: pq.ParquetFile, columns: list[str], part: Part) -> Iterator[pa.RecordBatch]:
     batches = file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False)
+    rows = 0
     while True:
         with _corrupt_if_unreadable(part):
             batch = next(batches, None)
         if batch is None:
-            return
+            break
+        rows += batch.num_rows
         yield batch
+    _check(part, "rows", part.rows, rows)  # a damaged page header may look like the end
 
 
 def _check_columns(file: pq.ParquetFile, projected: Schema, stored: list[str], part: Part) -> None:
-    """Compare what will be read with what the schema says is there."""
-    found = file.schema_arrow
-    for field in update_schema(projected, Names.FIELD, tuple(stored)):
-        if found.get_field_index(field.name) < 0:
-            raise CorruptTableError(f"part {part.key}", f"it has no column {field.name}")
+    """Look for the columns that will be read."""
+    found = {file.schema.column(at).path for at in range(len(file.schema))}
+    for path in (*(leaf.path for leaf in parquet_leaves(projected)), *stored):
+        if path not in found:
+            raise CorruptTableError(f"part {part.key}", f"it has no column {path}")
+
+
+def _check_types(batch: pa.RecordBatch, projected: Schema, stored: list[str], part: Part) -> None:
+    """Compare what was read with what the schema says is there."""
+    for found, expected in zip(batch.schema, file_schema(projected, tuple(stored)), strict=True):
+        if found.name != expected.name or not found.type.equals(expected.type):
+            why = f"column {found.name} is {found.type}, and {expected.name} of {expected.type} was written"
+            raise CorruptTableError(f"part {part.key}", why)
 
 
 @contextmanager

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from instar.parts.layout import flatten_leaves, locate
+from instar.parts.nested import open_list, open_map
 from instar.parts.truncate import lower_bound, upper_bound
 from instar.schema import Field, List, Map, Schema, Struct, Type
 from instar.stats import FieldStats
@@ -172,11 +173,11 @@ def _present_inside(type_: Type, array: pa.Array) -> Iterator[int]:
             for member, child in zip(members, array.flatten(), strict=True):
                 yield from _present(member, child)
         case List(element=element) if _has_members(element):
-            yield from _present_inside(element, array.flatten())
+            yield from _present_inside(element, open_list(array)[1])
         case Map(key=key, value=value) if _has_members(key) or _has_members(value):
-            entries = array.flatten()
-            yield from _present_inside(key, entries.field(0))
-            yield from _present_inside(value, entries.field(1))
+            _, keys, values = open_map(array)
+            yield from _present_inside(key, keys)
+            yield from _present_inside(value, values)
 
 
 def _has_members(type_: Type) -> bool:

@@ -1,0 +1,330 @@
+"""What fits a table and what does not, and how a misfit is reported."""
+
+from __future__ import annotations
+
+import pickle
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd  # type: ignore[import-untyped] # no stubs for what two tests need
+import pyarrow as pa
+import pytest
+
+from instar.errors import DataMismatchError, UsageError
+from instar.parts import conform, new_columns
+from instar.schema import format_type, parse_schema_ddl
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+def conformed(data: object, ddl: str, *, updates: bool = False) -> pa.Table:
+    """Conform data to a schema."""
+    return pa.Table.from_batches(conform(data, parse_schema_ddl(ddl), updates=updates))
+
+
+def column(values: list[Any], type_: pa.DataType) -> pa.Table:
+    """Return a table of one column `a`."""
+    return pa.table({"a": pa.array(values, type_)})
+
+
+@pytest.mark.parametrize(
+    ("given", "ddl"),
+    [
+        (pa.int8(), "smallint"),
+        (pa.int8(), "double"),
+        (pa.int16(), "int"),
+        (pa.int32(), "bigint"),
+        (pa.int32(), "double"),
+        (pa.uint8(), "smallint"),
+        (pa.uint16(), "int"),
+        (pa.uint32(), "bigint"),
+        (pa.float16(), "float"),
+        (pa.float32(), "double"),
+        (pa.decimal128(5, 2), "decimal(7,3)"),
+        (pa.decimal256(60, 0), None),
+        (pa.int32(), "interval year to month"),
+        (pa.duration("s"), "interval day to second"),
+        (pa.duration("us"), "interval hour to minute"),
+        (pa.null(), "array<int>"),
+        (pa.int64(), None),
+    ],
+)
+def test_numbers_widen(given: pa.DataType, ddl: str | None) -> None:
+    """Every type that holds all values of the data takes it, and only such a type."""
+    data = column([None, 1] if not pa.types.is_null(given) else [None, None], given)
+    if ddl is None:
+        with pytest.raises(DataMismatchError):
+            conformed(data, "a int")
+        return
+    found = conformed(data, f"a {ddl}").column("a")
+    assert found.null_count == (2 if pa.types.is_null(given) else 1)
+
+
+@pytest.mark.parametrize(
+    ("given", "ddl", "reason"),
+    [
+        (pa.int64(), "int", "cannot hold every int64"),
+        (pa.int64(), "double", "is int64, which is not double"),
+        (pa.uint64(), "bigint", "is uint64"),
+        (pa.float64(), "float", "cannot hold every double"),
+        (pa.float32(), "int", "is float"),
+        (pa.int32(), "decimal(10,0)", "is int32"),
+        (pa.decimal128(7, 3), "decimal(5,2)", "cannot hold every decimal128"),
+        (pa.decimal128(5, 2), "decimal(5,3)", "is decimal128"),
+        (pa.string(), "int", "is string"),
+        (pa.string(), "date", "is string"),
+        (pa.binary(), "string", "is binary"),
+        (pa.timestamp("us"), "timestamp", "without a time zone it is no instant"),
+        (pa.timestamp("us", "UTC"), "timestamp_ntz", "is timestamp"),
+        (pa.timestamp("us"), "date", "is timestamp"),
+        (pa.time64("us"), "bigint", "is time64"),
+        (pa.list_(pa.int32()), "int", "is list"),
+        (pa.int32(), "array<int>", "is int32"),
+        (pa.map_(pa.string(), pa.int32()), "struct<x: int>", "is map"),
+        (pa.list_(pa.int64()), "array<int>", "cannot hold every int64"),
+        (pa.bool_(), "tinyint", "is bool"),
+    ],
+)
+def test_nothing_is_narrowed_or_guessed(given: pa.DataType, ddl: str, reason: str) -> None:
+    """A type that does not fit is refused before any row is read, even if all values would fit."""
+    with pytest.raises(DataMismatchError, match=reason) as caught:
+        conform(column([None], given), parse_schema_ddl(f"a {ddl}"))
+    assert caught.value.row is None
+    assert caught.value.column in {"a", "a.element"}
+
+
+@pytest.mark.parametrize(
+    ("values", "given", "ddl", "sample"),
+    [
+        ([0, 1000, 1], pa.timestamp("ns"), "timestamp_ntz", "1970-01-01 00:00:00.000000001"),
+        ([0, None, 2**62], pa.timestamp("s", "UTC"), "timestamp", "4611686018427387904"),
+        ([0, 0, 1], pa.date64(), "date", ""),
+        ([0, 0, 5], pa.duration("ns"), "interval day to second", ""),
+        ([None, 0, 2**61], pa.duration("ms"), "interval day to second", ""),
+    ],
+)
+def test_times_are_kept_exactly_or_refused(
+    values: list[Any], given: pa.DataType, ddl: str, sample: str
+) -> None:
+    """What microseconds or days cannot say is refused, with the row and the value."""
+    array = pa.array(values, pa.int64()).view(given)
+    with pytest.raises(DataMismatchError, match="is not exactly a") as caught:
+        conformed(pa.table({"a": array}), f"a {ddl}")
+    assert caught.value.row == 2
+    assert sample in (caught.value.sample or "")
+    assert conformed(pa.table({"a": array.slice(0, 2)}), f"a {ddl}").num_rows == 2
+
+
+def test_instants_keep_their_instant() -> None:
+    """A time in any zone is the same time in UTC."""
+    zoned = pa.array([datetime(2026, 11, 15, 12, tzinfo=UTC)], pa.timestamp("ms", "America/New_York"))
+    found = conformed(pa.table({"a": zoned}), "a timestamp").column("a")
+    assert found.type == pa.timestamp("us", "UTC")
+    assert found.to_pylist() == [datetime(2026, 11, 15, 12, tzinfo=UTC)]
+
+
+# --- nulls ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("ddl", "values", "path", "row"),
+    [
+        ("a int not null", [1, None, 2], "a", 1),
+        ("a struct<b: int not null>", [None, {"b": 1}, {"b": None}], "a.b", 2),
+        ("a array<int not null>", [None, [1], [], [2, 3, None]], "a.element", 3),
+        ("a array<array<int not null>>", [[[1], None], [], [[2], [3, None]]], "a.element.element", 2),
+        ("a map<string, int not null>", [[("x", 1)], [("y", 1), ("z", None)]], "a.value", 1),
+        ("a array<struct<b: int not null>>", [[None], [{"b": 1}, {"b": None}]], "a.element.b", 1),
+        ("a struct<b: struct<c: int not null>>", [{"b": None}, None, {"b": {"c": None}}], "a.b.c", 2),
+    ],
+)
+def test_a_null_where_none_may_be_is_reported(ddl: str, values: list[Any], path: str, row: int) -> None:
+    """With its path, its row counted over all batches, and the row itself; a null above it is no offence."""
+    schema = parse_schema_ddl(ddl)
+    nullable = parse_schema_ddl(ddl.replace(" not null", ""))
+    type_ = next(conform(pa.table({"a": pa.nulls(1)}), nullable)).schema.field("a").type
+    chunks = pa.chunked_array([pa.array(values[:1], type_), pa.array(values[1:], type_)])
+    with pytest.raises(DataMismatchError, match="not null, and here is no value") as caught:
+        list(conform(pa.table({"a": chunks}), schema))
+    assert (caught.value.column, caught.value.row) == (path, row)
+    assert (caught.value.sample or "").startswith("a=")
+    good = pa.table({"a": chunks.slice(0, row)})
+    assert sum(batch.num_rows for batch in conform(good, schema)) == row
+
+
+def test_garbage_under_a_null_is_no_value() -> None:
+    """What lies under a null list or struct is neither a null nor a value of ours."""
+    inside = pa.array([1, None, 3], pa.int32())
+    lists = pa.ListArray.from_arrays(
+        pa.array([0, 1, 2, 3], pa.int32()), inside, mask=pa.array([False, True, False])
+    )
+    assert conformed(pa.table({"a": lists}), "a array<int not null>")["a"].to_pylist() == [[1], None, [3]]
+    structs = pa.StructArray.from_arrays([inside], names=["b"], mask=pa.array([False, True, False]))
+    assert conformed(pa.table({"a": structs}), "a struct<b: int not null>")["a"].to_pylist() == [
+        {"b": 1},
+        None,
+        {"b": 3},
+    ]
+
+
+def test_a_null_in_a_dictionary_is_a_null() -> None:
+    """Values behind a dictionary may be null although its indices are not."""
+    encoded = pa.DictionaryArray.from_arrays(pa.array([0, 1], pa.int8()), pa.array(["x", None]))
+    with pytest.raises(DataMismatchError) as caught:
+        conformed(pa.table({"a": encoded}), "a string not null")
+    assert caught.value.row == 1
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def test_columns_are_matched_by_name_at_every_level() -> None:
+    """In any order and case; missing nullable ones are null."""
+    data = pa.table({"B": ["x"], "s": [{"Y": 2, "x": [{"Q": 1}]}]})
+    found = conformed(
+        data, "a int, b string, S struct<x: array<struct<q: bigint, r: int>>, y: bigint, z: int>"
+    )
+    assert found.to_pylist() == [{"a": None, "b": "x", "S": {"x": [{"q": 1, "r": None}], "y": 2, "z": None}}]
+
+
+@pytest.mark.parametrize(
+    ("names", "ddl", "reason", "path"),
+    [
+        (["a", "b"], "a int", "has no such column", "b"),
+        (["a", "A"], "a int", "more than one column of this name", "A"),
+        (["b", "b"], "a int", "more than one column of this name", "b"),
+        (["a"], "a int, b int not null", "the data does not have it", "b"),
+        (["a", "_diff"], "a int", "has no such column", "_diff"),
+    ],
+)
+def test_names_that_do_not_fit_are_refused(names: list[str], ddl: str, reason: str, path: str) -> None:
+    """Unknown, ambiguous and missing columns are told by name."""
+    data = pa.Table.from_arrays([pa.array([1], pa.int32())] * len(names), names=names)
+    with pytest.raises(DataMismatchError, match=reason) as caught:
+        conform(data, parse_schema_ddl(ddl))
+    assert caught.value.column == path
+
+
+@pytest.mark.parametrize(
+    ("members", "ddl", "path"),
+    [
+        (["x", "X"], "a struct<x: int>", "a.X"),
+        (["x", "y"], "a struct<x: int>", "a.y"),
+        (["x"], "a struct<x: int, y: int not null>", "a.y"),
+    ],
+)
+def test_members_that_do_not_fit_are_refused(members: list[str], ddl: str, path: str) -> None:
+    """The same inside structs."""
+    array = pa.StructArray.from_arrays([pa.array([1], pa.int32())] * len(members), names=members)
+    with pytest.raises(DataMismatchError) as caught:
+        conform(pa.table({"a": array}), parse_schema_ddl(ddl))
+    assert caught.value.column == path
+
+
+def test_updates_may_bring_their_time_and_diff() -> None:
+    """`_ts` and `_diff` are integers without nulls, behind the columns, if the caller expects them."""
+    data = pa.table({"_diff": pa.array([1, -1], pa.int8()), "a": pa.array([1, 2], pa.int32())})
+    found = conformed(data, "a int", updates=True)
+    assert found.schema.names == ["a", "_diff"]
+    assert found.schema.field("_diff").type == pa.int64()
+    with pytest.raises(DataMismatchError):
+        conformed(pa.table({"a": [None], "_diff": pa.array([None], pa.int64())}), "a int", updates=True)
+
+
+def test_new_columns_are_found_at_every_level() -> None:
+    """What the data has and the table has not, with the types of the data; known columns keep theirs."""
+    row = {
+        "a": 1,
+        "n": pa.scalar(0, pa.timestamp("ns")),
+        "s": {"x": 1, "new": [1.5]},
+        "m": [("k", {"v": 1, "w": Decimal("1.5")})],
+    }
+    type_ = pa.map_(pa.string(), pa.struct([("v", pa.int64()), ("w", pa.decimal128(5, 2))]))
+    data = pa.table({name: pa.array([row[name]], type_ if name == "m" else None) for name in row})
+    schema = parse_schema_ddl("A int, s struct<x: int>, m map<string, struct<v: bigint>>")
+    found = {new.path: format_type(new.type) for new in new_columns(data.schema, schema)}
+    assert found == {"n": "timestamp_ntz", "s.new": "array<double>", "m.value.w": "decimal(5,2)"}
+    with pytest.raises(DataMismatchError, match="no column type for null"):
+        new_columns(pa.schema([("z", pa.null())]), schema)
+
+
+# --- where data comes from ------------------------------------------------------------------------
+
+
+def test_data_comes_in_many_forms() -> None:
+    """Tables, batches, readers, pandas frames and Arrow streams; the index of a frame is no column."""
+
+    class Stream:
+        """What Polars and DuckDB look like."""
+
+        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+            return table.__arrow_c_stream__(requested_schema)
+
+    table = pa.table({"a": pa.array([1, 2], pa.int32())})
+    frame = pd.DataFrame({"a": pd.array([1, 2], dtype="int32")}, index=["x", "y"])
+    for data in (table, table.to_batches()[0], table.to_reader(), frame, Stream()):
+        assert conformed(data, "a int")["a"].to_pylist() == [1, 2]
+    with pytest.raises(UsageError, match="cannot read rows from list"):
+        conform([1, 2], parse_schema_ddl("a int"))
+
+
+def test_missing_values_of_pandas_are_nulls() -> None:
+    """In a frame NaN means that there is no value."""
+    frame = pd.DataFrame({"a": [1.5, float("nan")]})
+    assert conformed(frame, "a double")["a"].to_pylist() == [1.5, None]
+
+
+def test_streams_are_read_batch_by_batch() -> None:
+    """No more is read than was asked for, and large batches are cut."""
+    read = []
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for number in range(3):
+            read.append(number)
+            yield pa.record_batch({"a": pa.array(range(300_000), pa.int32())})
+
+    reader = pa.RecordBatchReader.from_batches(pa.schema([("a", pa.int32())]), batches())
+    stream = conform(reader, parse_schema_ddl("a int"))
+    assert next(stream).num_rows == 128 * 1024
+    assert read == [0]
+
+
+@pytest.mark.parametrize("make", [pa.ListViewArray, pa.LargeListViewArray])
+def test_views_of_lists_are_read_in_order(make: type[pa.Array]) -> None:
+    """Sliced, out of order, overlapping: each list has its items."""
+    width = pa.int32() if make is pa.ListViewArray else pa.int64()
+    view = make.from_arrays(pa.array([2, 0, 1], width), pa.array([1, 2, 2], width), pa.array([10, 20, 30]))
+    assert conformed(pa.table({"a": view}), "a array<bigint>")["a"].to_pylist() == [[30], [10, 20], [20, 30]]
+    assert conformed(pa.table({"a": view}).slice(1), "a array<bigint>")["a"].to_pylist() == [
+        [10, 20],
+        [20, 30],
+    ]
+
+
+@pytest.mark.parametrize(
+    ("array", "ddl", "expected"),
+    [
+        (pa.array([[1, 2], None], pa.list_(pa.int32(), 2)), "array<int>", [[1, 2], None]),
+        (pa.RunEndEncodedArray.from_arrays([2, 3], ["x", None]), "string", ["x", "x", None]),
+        (pa.array([b"ab"], pa.binary(2)), "binary", [b"ab"]),
+        (
+            pa.ExtensionArray.from_storage(pa.uuid(), pa.array([b"0" * 16], pa.binary(16))),
+            "binary",
+            [b"0" * 16],
+        ),
+        (pa.array(["x", "y"]).dictionary_encode(), "string", ["x", "y"]),
+    ],
+)
+def test_other_encodings_of_the_same_values_fit(array: pa.Array, ddl: str, expected: list[Any]) -> None:
+    """Fixed-size lists, run lengths, fixed-size bytes, transparent extensions, dictionaries."""
+    assert conformed(pa.table({"a": array}), f"a {ddl}")["a"].to_pylist() == expected
+
+
+def test_errors_survive_the_way_from_an_executor() -> None:
+    """A misfit says the same after it was pickled."""
+    error = DataMismatchError("a.b", "it is wrong", row=3, sample="a=1")
+    again = pickle.loads(pickle.dumps(error))
+    assert str(again) == str(error)
+    assert (again.column, again.row) == ("a.b", 3)

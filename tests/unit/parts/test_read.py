@@ -1,0 +1,122 @@
+"""A part is read from wherever it is, and only if it is the part that was written."""
+
+from __future__ import annotations
+
+import io
+from contextlib import suppress
+from random import Random
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+from msgspec.structs import replace
+
+from instar.errors import CorruptTableError, UsageError
+from instar.parts import NewPart, read_part, write_part
+from instar.schema import Names, parse_schema_ddl
+from tests.properties.schema.data import batch_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SCHEMA = parse_schema_ddl("a int, b string")
+ROWS = [(at, f"row {at}") for at in range(100)]
+
+
+def written() -> NewPart:
+    """Return a part of 100 rows, called `t/p`."""
+    rows = [{1: a, 2: b} for a, b in ROWS]
+    new = write_part(pa.Table.from_batches([batch_of(rows, SCHEMA, Random(0))]), SCHEMA)
+    return new._replace(part=replace(new.part, key="t/p"))
+
+
+def read(new: NewPart, source: object) -> list[tuple[int, str]]:
+    """Read the rows."""
+    batches = read_part(source, new.part, SCHEMA, SCHEMA)
+    return [(row["a"], row["b"]) for batch in batches for row in batch.to_pylist()]
+
+
+def test_parts_are_read_from_anywhere(tmp_path: Path) -> None:
+    """Bytes, buffers, paths, open files."""
+    new = written()
+    path = tmp_path / "part.parquet"
+    path.write_bytes(new.data)
+    for source in (
+        new.data,
+        bytes(new.data),
+        path,
+        str(path),
+        io.BytesIO(new.data),
+        pa.BufferReader(new.data),
+    ):
+        assert read(new, source) == ROWS
+
+
+@pytest.mark.parametrize("names", Names)
+def test_readers_choose_the_names(names: Names) -> None:
+    """Columns have the reader's names, or the physical ones."""
+    [batch] = read_part(written().data, written().part, SCHEMA, SCHEMA.select(["b"]), names=names)
+    assert batch.schema.names == (["b"] if names is Names.COLUMN else ["f2"])
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ({"rows": 99}, "it has 100 rows, and 99 were written"),
+        ({"size": 5}, "bytes, and 5 were written"),
+        ({"ts_min": 1, "ts_max": 2}, "it has no column _ts"),
+    ],
+)
+def test_another_file_is_not_the_part(change: dict[str, int], why: str) -> None:
+    """Size, rows and columns are those of the metadata, or the part is named as corrupt."""
+    new = written()
+    part = replace(new.part, **change)
+    with pytest.raises(CorruptTableError, match=f"part t/p is corrupt: .*{why}"):
+        list(read_part(new.data, part, SCHEMA, SCHEMA, updates=True, ts=1))
+
+
+def test_a_file_of_another_schema_is_not_the_part() -> None:
+    """A column that is missing or of another type is not guessed."""
+    new = written()
+    for ddl, why in (
+        ("a int, b string, c int", "no column f3"),
+        ("a bigint, b string", "column f1 is int32"),
+    ):
+        other = parse_schema_ddl(ddl)
+        with pytest.raises(CorruptTableError, match=why):
+            list(read_part(new.data, new.part, other, other))
+
+
+def test_damage_is_found() -> None:
+    """Whatever byte changed, the rows are those that were written, or the part is named as corrupt."""
+    new = written()
+    found = 0
+    for at in range(new.part.size):
+        data = bytearray(new.data)
+        data[at] ^= 0x55
+        with suppress(CorruptTableError):
+            assert read(new, bytes(data)) == ROWS
+            continue
+        found += 1
+    assert found > new.part.size // 2
+
+
+def test_a_store_that_fails_is_not_a_corrupt_part(tmp_path: Path) -> None:
+    """What the system says about a file is passed on."""
+    with pytest.raises(FileNotFoundError):
+        read(written(), tmp_path / "absent")
+
+
+def test_times_and_diffs_follow_the_columns() -> None:
+    """Those of the batch, of the part, or of each row."""
+    new = written()
+    [batch] = read_part(new.data, new.part, SCHEMA, SCHEMA, updates=True, ts=5)
+    assert batch.schema.names == ["a", "b", "_ts", "_diff"]
+    assert set(batch["_ts"].to_pylist()) == {5}
+    assert set(batch["_diff"].to_pylist()) == {1}
+    own = replace(new.part, ts_min=3, ts_max=3, diff_min=-1, diff_max=-1)
+    [batch] = read_part(new.data, own, SCHEMA, SCHEMA, updates=True, ts=5)
+    assert set(batch["_ts"].to_pylist()) == {3}
+    assert set(batch["_diff"].to_pylist()) == {-1}
+    with pytest.raises(UsageError, match="give it as ts"):
+        next(read_part(new.data, new.part, SCHEMA, SCHEMA, updates=True))
