@@ -1,139 +1,146 @@
-"""`instar demo`: the main job, told as a story."""
+"""`instar demo`: the main job from beginning to end, told as a story."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import tempfile
+from typing import TYPE_CHECKING, Annotated, Any
 
-import pyarrow as pa
-from rich.panel import Panel
+import typer
 from rich.text import Text
 
-from instar.cli.output import console, print_table
-from instar.errors import AmbiguousEvolutionError, IncompatibleSchemaError
-from instar.schema import (
-    History,
-    SchemaUpdate,
-    arrow_schema,
-    as_schema,
-    check_reader,
-    migrate,
-    needs_consolidation,
-    preserves_order,
-)
+import instar
+from instar.cli.output import console, print_table, working
+from instar.errors import FencedError, IncompatibleSchemaError, InstarError
 
 if TYPE_CHECKING:
-    from instar.schema import Schema
+    from collections.abc import Callable, Iterable
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from instar import Table
 
 __all__ = ["demo"]
 
-_FIRST = """
-    user string not null,
-    at timestamp not null,
-    amount int,
-    addr struct<city: string, zip: int>,
-    tags array<string>
-"""
-_BAD = """
-    user_id string,
-    country int,
-    at timestamp not null,
-    amount int,
-    addr struct<city: string not null>,
-    tags array<string>
-"""
+_COLUMNS = "user string not null, at timestamp not null, amount int, addr struct<city: string, zip: int>"
 
 
-def demo() -> None:
-    """Tell the story of one table: a history of schemas, its verdicts, its readers and its data."""
-    out = console()
-    out.print(
-        Panel(
-            "One table, four schemas: what may change, who is fenced, what old data reads as.", title="instar"
-        )
+def demo(
+    keep: Annotated[
+        str | None, typer.Option(help="Make the store here and keep it; otherwise it is temporary.")
+    ] = None,
+) -> None:
+    """Tell the story of one table on Spark: write, evolve, read old and new, fence, listen, delete."""
+    with tempfile.TemporaryDirectory() as temporary:
+        with working("starting Spark"):
+            from instar.spark.session import local_session  # noqa: PLC0415 -- only this command needs it here
+
+            spark = local_session("instar demo", {"spark.sql.session.timeZone": "UTC"})
+        with instar.open(keep or f"{temporary}/lake") as store:
+            table = store.create_table("events", _COLUMNS, order_by=["at"])
+            _write(table, spark)
+            _evolve(table)
+            _read(table, spark)
+            _fence(table, spark)
+            _listen(table, spark)
+            _delete(table, spark)
+            _log(table)
+        if keep is not None:
+            console().print(f"\nThe store is at {keep}: try `instar tables --store {keep}`.")
+
+
+def _write(table: Table, spark: SparkSession) -> None:
+    _chapter(1, "Write events with Spark")
+    commit = table.append(_events(spark, 0, 100_000))
+    _say(
+        f"Appended {commit.rows:,} rows under schema {commit.schema_id}, in {table.state.totals.parts} parts."
     )
-    history = _grow()
-    _refuse(history)
-    _fence(history)
-    _migrate(history)
-    _order(history)
+    _show(table.read(spark).orderBy("at").limit(3))
 
 
-def _grow() -> History:
-    _chapter(1, "A schema change is one metadata write")
-    history = History.start(as_schema(_FIRST))
-    steps = [
-        SchemaUpdate(history)
-        .add_column("country", "string", after="user")
-        .add_column("addr.street", "string")
-    ]
-    history = history.evolve(steps[-1].schema)
-    steps.append(SchemaUpdate(history).rename_column("user", "user_id").widen_column("amount", "bigint"))
-    history = history.evolve(steps[-1].schema)
-    steps.append(SchemaUpdate(history).drop_column("addr.zip").make_nullable("at"))
-    changes = ["first", *("\n".join(f"{c.path}: {c.kind.value}" for c in step.changes) for step in steps)]
-    history = history.evolve(steps[-1].schema)
-    rows = [
-        (str(schema_id), changed, str(schema))
-        for schema_id, (schema, changed) in enumerate(zip(history.schemas, changes, strict=True))
-    ]
-    print_table(("schema", "changed", "columns"), rows)
-    return history
+def _evolve(table: Table) -> None:
+    _chapter(2, "Change the schema: one metadata write each, no file is touched")
+    parts = table.state.totals.parts
+    table.evolve().add_column("country", "string", after="user").add_column("addr.street", "string").commit()
+    table.evolve().rename_column("user", "user_id").widen_column("amount", "bigint").commit()
+    table.evolve().drop_column("addr.zip").make_nullable("at").commit()
+    rows = [(str(number), str(schema)) for number, schema in enumerate(table.schemas)]
+    print_table(("schema", "columns"), rows)
+    _say(f"Still the same {parts} parts. What would lose data is refused, with every reason:")
+    _expect(IncompatibleSchemaError, lambda: table.evolve().widen_column("amount", "int").commit())
 
 
-def _refuse(history: History) -> None:
-    _chapter(2, "What would lose or invent data is refused, with every reason at once")
-    try:
-        history.evolve(SchemaUpdate(history).evolve_to(_BAD).schema, "events")
-    except IncompatibleSchemaError as error:
-        console().print(Text(str(error), "red"))
-    try:
-        SchemaUpdate(history).evolve_to(str(history.latest).replace("country", "nation"))
-    except AmbiguousEvolutionError as error:
-        console().print(Text(f"\n{error}", "red"))
-
-
-def _fence(history: History) -> None:
-    _chapter(3, "A reader is never lied to")
-    readers: list[tuple[str, Schema]] = [
-        ("schema 3, the latest", history.latest),
-        ("schema 0, all columns", history.schemas[0]),
-        ("schema 0, only user and tags", history.schemas[0].select(["user", "tags"])),
-        ("schema 2, only user_id and amount", history.schemas[2].select(["user_id", "amount"])),
-    ]
-    rows = []
-    for name, schema in readers:
-        fences = check_reader(history, schema)
-        outcome = Text("fenced", "bold red") if fences else Text("goes on", "green")
-        rows.append((name, outcome, "\n".join(map(str, fences))))
-    print_table(("reader of", "outcome", "why"), rows)
-
-
-def _migrate(history: History) -> None:
-    _chapter(4, "Every file ever written stays readable")
-    written = pa.RecordBatch.from_pylist(
-        [
-            {"user": "ada", "at": 0, "amount": 7, "addr": {"city": "Turin", "zip": 10121}, "tags": ["new"]},
-            {"user": "bob", "at": 86_400_000_000, "amount": None, "addr": None, "tags": None},
-        ],
-        schema=arrow_schema(history.schemas[0]),
+def _read(table: Table, spark: SparkSession) -> None:
+    _chapter(3, "Read old and new as one")
+    new = spark.createDataFrame(
+        [("zoe", "IT", "2026-02-01 12:00:00", 5_000_000_000, "Rome")],
+        "user_id string, country string, at string, amount bigint, city string",
+    ).selectExpr(
+        "user_id", "country", "cast(at as timestamp) at", "amount", "named_struct('city', city) addr"
     )
-    read = migrate(written, history.schemas[0], history.latest)
-    for title, batch in (("written under schema 0", written), ("read under schema 3", read)):
-        rows = [tuple(str(value) for value in row.values()) for row in batch.to_pylist()]
-        print_table(batch.schema.names, rows, title=title)
+    table.append(new)
+    _show(table.read(spark).where("amount > 4999999 or amount < 3").orderBy("at"))
 
 
-def _order(history: History) -> None:
-    _chapter(5, "It is known what a change does to sorted files")
-    rows = [
-        (
-            f"{step} → {step + 1}",
-            "stays sorted" if preserves_order(old, new) else "must be sorted again",
-            "equal rows may appear" if needs_consolidation(old, new) else "rows stay distinct",
-        )
-        for step, (old, new) in enumerate(zip(history.schemas, history.schemas[1:], strict=False))
-    ]
-    print_table(("schema", "a sorted run", "its rows"), rows)
+def _fence(table: Table, spark: SparkSession) -> None:
+    _chapter(4, "A reader is never lied to, and no writer loses values in silence")
+    narrow = table.snapshot(schema=0, columns=["user"]).to_spark(spark)
+    _say(f"A reader of schema 0 that only reads `user` goes on: {narrow.count():,} rows. One that reads all:")
+    _expect(FencedError, lambda: table.snapshot(schema=0))
+    _say("A writer that still has values for the dropped `addr.zip`:")
+    _expect(FencedError, lambda: table.append(_events(spark, 0, 10), schema=0))
+
+
+def _listen(table: Table, spark: SparkSession) -> None:
+    _chapter(5, "Listen to what changes")
+    listen = table.listen(columns=["user_id", "amount"], timeout=5)
+    table.append(spark.createDataFrame([("amy", 1), ("ben", 2)], "user_id string, amount bigint"))
+    changes = next(listen)
+    _rows(changes.rows.schema.names, changes.rows.to_pylist())
+
+
+def _delete(table: Table, spark: SparkSession) -> None:
+    _chapter(6, "Delete, and still read the past")
+    before = table.upper - 1
+    commit = table.delete("amount >= 50000", spark)
+    now, then = table.read(spark).count(), table.snapshot(as_of=before).to_spark(spark).count()
+    _say(f"Retracted {commit.rows:,} rows: {now:,} are left, and as of the time before there are {then:,}.")
+
+
+def _log(table: Table) -> None:
+    _chapter(7, "What happened")
+    rows = [(str(c.seqno), c.what, "-" if c.schema_id is None else str(c.schema_id)) for c in table.history()]
+    print_table(("seqno", "what", "schema"), rows[::-1])
+
+
+def _events(spark: SparkSession, start: int, end: int) -> DataFrame:
+    return spark.range(start, end).selectExpr(
+        "concat('user', id % 1000) user",
+        "timestamp'2026-01-01' + make_dt_interval(0, 0, 0, id) at",
+        "cast(id as int) amount",
+        "named_struct('city', 'Turin', 'zip', cast(10121 as int)) addr",
+    )
+
+
+def _show(frame: DataFrame) -> None:
+    _rows(frame.columns, [row.asDict(recursive=True) for row in frame.collect()])
+
+
+def _rows(columns: Iterable[str], rows: Iterable[dict[str, Any]]) -> None:
+    print_table(columns, [[str(value) for value in row.values()] for row in rows])
+
+
+def _expect(kind: type[InstarError], call: Callable[[], object]) -> None:
+    """Show the error that a call raises; a demo in which it does not is broken."""
+    try:
+        call()
+    except kind as error:
+        console().print(Text(f"  {type(error).__name__}: {error}", "red"))
+    else:
+        raise AssertionError(f"expected {kind.__name__}")
+
+
+def _say(text: str) -> None:
+    console().print(text)
 
 
 def _chapter(number: int, title: str) -> None:

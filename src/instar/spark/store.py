@@ -51,7 +51,7 @@ def arrow_frame(frame: DataFrame) -> DataFrame:
 
 def incoming_schema(frame: DataFrame) -> pa.Schema:
     """Return the Arrow schema that executors will see."""
-    return to_arrow_schema(frame.schema)
+    return to_arrow_schema(frame.schema, timezone="UTC")
 
 
 def store_frame(frame: DataFrame, plan: StoringPlan, *, updates: bool = False) -> list[StoredPart]:
