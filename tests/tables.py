@@ -7,27 +7,41 @@ comes as plain values.
 from __future__ import annotations
 
 import itertools
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+import pytest
+
 from instar.state import Place
-from instar.state.chunk import FIXED_GROUPS, PLACES, group_name
+from instar.state.chunk import FILES, FIXED_GROUPS, PLACES, group_name
 from instar.state.manifest import stats_fields
 from instar.state.parts import Part
 from instar.storage import BlobConsensus
 from instar.storage.objects import ObjectBlob
 from instar.table import Services, TableLog, begin_write, load_columns
-from instar.table.layout import part_key
+from instar.table.layout import part_key, table_root
+from instar.table.manifest import ChunkReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from instar.state import TableState
     from instar.stats import FieldStats
     from instar.storage import Blob, Consensus
     from instar.table import Committed
 
-__all__ = ["START", "Clock", "Row", "World", "all_rows", "append_parts", "make_parts"]
+__all__ = [
+    "START",
+    "Clock",
+    "Row",
+    "World",
+    "all_rows",
+    "append_parts",
+    "find_missing",
+    "make_parts",
+    "small_numbers",
+]
 
 START = 4_000_000_000_000
 """When tests begin: long after every object that is really written, so that a grace of 0 spares none."""
@@ -118,15 +132,34 @@ def all_rows(services: Services, state: TableState) -> dict[Place, Row]:
     """Return all that a state says about each live part: every fixed column and the bounds of every field."""
     fields = list(stats_fields(state.history.latest))
     columns = load_columns(services.chunks, state, fields, tuple(FIXED_GROUPS))
+    bounds = {group_name(leaf.id): columns[group_name(leaf.id)].to_pylist() for leaf in fields}
     rows: dict[Place, Row] = {}
-    for number, place in enumerate(columns[PLACES].to_pylist()):
-        row: Row = {}
-        for name in FIXED_GROUPS:
-            row.update(columns[name].slice(number, 1).to_pylist()[0])
-        for leaf in fields:
-            row[group_name(leaf.id)] = tuple(
-                columns[group_name(leaf.id)].slice(number, 1).to_pylist()[0].values()
-            )
-        rows[Place(place["batch"], place["ordinal"])] = row
+    for number, fixed in enumerate(zip(*(columns[name].to_pylist() for name in FIXED_GROUPS), strict=True)):
+        row = {column: value for group in fixed for column, value in group.items()}
+        row |= {name: tuple(values[number].values()) for name, values in bounds.items()}
+        rows[Place(row["batch"], row["ordinal"])] = row
     assert len(rows) == columns[PLACES].num_rows, "two parts are at one place"
     return rows
+
+
+def find_missing(services: Services, state: TableState) -> list[str]:
+    """Return the keys of what a state refers to and the store does not have: parts, and their metadata."""
+    there = {stored.key for stored in services.blob.list(table_root(state.table_id))}
+    refs = [*state.chunks, *(ref for batch in state.tail for ref in batch.chunks)]
+    missing = [ref.key for ref in refs if ref.key not in there]
+    if missing:
+        return missing
+    keys = load_columns(ChunkReader(services.blob), state, groups=(FILES,))[FILES].column("key").to_pylist()
+    return [key for key in keys if key not in there]
+
+
+@contextmanager
+def small_numbers(rollup_every: int = 4, chunk_parts: int = 6, inline_parts: int = 2) -> Iterator[None]:
+    """Let rollups, chunks, merges and reloads happen after a few commits of a few parts."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("instar.table.log.ROLLUP_EVERY", rollup_every)
+        patch.setattr("instar.table.log._LONGEST_TAIL", 2 * rollup_every)
+        patch.setattr("instar.table.log.time.sleep", lambda _: None)
+        patch.setattr("instar.table.rollup.MAX_CHUNK_PARTS", chunk_parts)
+        patch.setattr("instar.table.append.INLINE_PARTS", inline_parts)
+        yield
