@@ -1,0 +1,35 @@
+"""Skipping: which parts does a filter need? Decided from statistics alone, for any expression."""
+
+from instar.skipping.expression import (
+    Anything,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    Now,
+    conjuncts,
+    fields_needed,
+)
+from instar.skipping.functions import Function, Mode
+from instar.skipping.prune import Decision, Verdict, decide, decide_chunks
+from instar.skipping.sql import parse_filter
+from instar.skipping.sql.session import Session
+
+__all__ = [
+    "Anything",
+    "Call",
+    "Column",
+    "Decision",
+    "Expression",
+    "Function",
+    "Literal",
+    "Mode",
+    "Now",
+    "Session",
+    "Verdict",
+    "conjuncts",
+    "decide",
+    "decide_chunks",
+    "fields_needed",
+    "parse_filter",
+]

@@ -1,0 +1,144 @@
+"""The expression tree: columns, literals, calls, the present moment, and what is not understood.
+
+Small and typed, bound to field ids, with everything that a result depends on in the node itself. Both
+front ends make it, the interpreter walks it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from decimal import Decimal as PyDecimal
+from typing import TYPE_CHECKING, Final
+
+from instar.schema import Primitive, Type, format_type
+from instar.skipping.functions import Function, Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = [
+    "BOOLEAN",
+    "Anything",
+    "Call",
+    "Column",
+    "Expression",
+    "Literal",
+    "Now",
+    "Value",
+    "conjuncts",
+    "fields_needed",
+    "walk",
+]
+
+Value = bool | int | float | str | bytes | PyDecimal
+"""A literal: dates in days, timestamps and intervals in microseconds or months, decimals exact."""
+
+BOOLEAN: Final = Primitive("boolean")
+TIMESTAMP: Final = Primitive("timestamp")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A leaf field: a column, or a member of a struct at any depth."""
+
+    field_id: int
+    type: Type
+    name: str = field(default="", compare=False)
+
+    def __str__(self) -> str:
+        return self.name or f"f{self.field_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Literal:
+    """One value, or null. `upto` makes it one of the values from `value` to there, it is not known which."""
+
+    value: Value | None
+    type: Type
+    upto: Value | None = None
+
+    def __str__(self) -> str:
+        if self.value is None:
+            return "null"
+        text = str(self.value) if isinstance(self.value, PyDecimal) else repr(self.value)
+        return text if self.upto is None else f"{text}..{self.upto!r}"
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The moment at which the query runs: a timestamp in the interval that the caller gives."""
+
+    type: Type = TIMESTAMP
+
+    def __str__(self) -> str:
+        return "now()"
+
+
+@dataclass(frozen=True, slots=True)
+class Anything:
+    """What is not understood: any value, null or an error."""
+
+    what: str
+    type: Type | None = None
+
+    def __str__(self) -> str:
+        return self.what
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of other expressions. What depends on neither mode nor zone ignores them."""
+
+    function: Function
+    args: tuple[Expression, ...]
+    type: Type
+    mode: Mode = Mode.ANSI
+    zone: str | None = None
+
+    def __str__(self) -> str:
+        if self.function is Function.CAST:
+            return f"cast({self.args[0]} as {format_type(self.type)})"
+        symbol = _SYMBOLS.get(self.function)
+        if symbol is not None:
+            return "(" + f" {symbol} ".join(str(arg) for arg in self.args) + ")"
+        return f"{self.function}({', '.join(str(arg) for arg in self.args)})"
+
+
+Expression = Column | Literal | Now | Anything | Call
+
+_SYMBOLS: Final = {
+    Function.AND: "and",
+    Function.OR: "or",
+    Function.EQUAL: "=",
+    Function.EQUAL_NULL_SAFE: "<=>",
+    Function.LESS: "<",
+    Function.LESS_EQUAL: "<=",
+    Function.GREATER: ">",
+    Function.GREATER_EQUAL: ">=",
+    Function.ADD: "+",
+    Function.SUBTRACT: "-",
+    Function.MULTIPLY: "*",
+    Function.DIVIDE: "/",
+    Function.INTEGRAL_DIVIDE: "div",
+    Function.REMAINDER: "%",
+}
+
+
+def walk(expression: Expression) -> Iterator[Expression]:
+    """Yield an expression and everything in it, parents first."""
+    yield expression
+    if isinstance(expression, Call):
+        for arg in expression.args:
+            yield from walk(arg)
+
+
+def fields_needed(expression: Expression) -> frozenset[int]:
+    """Return the fields whose statistics the decision looks at, and no others."""
+    return frozenset(node.field_id for node in walk(expression) if isinstance(node, Column))
+
+
+def conjuncts(expression: Expression) -> tuple[Expression, ...]:
+    """Take a filter apart at its outermost ANDs."""
+    if isinstance(expression, Call) and expression.function is Function.AND:
+        return tuple(part for arg in expression.args for part in conjuncts(arg))
+    return (expression,)

@@ -1,0 +1,103 @@
+"""Kinds of types: which values a type has, and how the interpreter holds them."""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Final
+
+from instar.schema import Decimal, Primitive, Type
+from instar.schema.types import INTERVAL_DAY_TIME, INTERVAL_YEAR_MONTH
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterable
+
+__all__ = [
+    "INTEGERS",
+    "Kind",
+    "comparable",
+    "is_day_time",
+    "is_year_month",
+    "kind_of",
+    "limits",
+    "name_of",
+    "scale_of",
+]
+
+
+class Kind(Enum):
+    """How the possible values of a type are held."""
+
+    WHOLE = "whole"
+    """As exact integers: numbers, decimals (unscaled), dates, timestamps, intervals."""
+    REAL = "real"
+    """As doubles, which hold floats exactly; NaN apart."""
+    TEXT = "text"
+    """As bytes in the order of bytes, which is Spark's for strings too."""
+    TRUTH = "truth"
+    OPAQUE = "opaque"
+    """Not at all: it is only known whether there is a value."""
+
+
+INTEGERS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+"""The integer types and their bits."""
+
+_BITS: Final = INTEGERS | {"date": 32, "timestamp": 64, "timestamp_ntz": 64}
+
+
+def name_of(type_: Type | None) -> str:
+    """Return the name of a type without parameters, and nothing for others."""
+    return type_.name if isinstance(type_, Primitive) else ""
+
+
+def is_day_time(type_: Type | None) -> bool:
+    """Tell whether values are intervals in microseconds."""
+    return name_of(type_) in INTERVAL_DAY_TIME
+
+
+def is_year_month(type_: Type | None) -> bool:
+    """Tell whether values are intervals in months."""
+    return name_of(type_) in INTERVAL_YEAR_MONTH
+
+
+def kind_of(type_: Type | None) -> Kind:
+    """Return how values of a type are held."""
+    match type_:
+        case Decimal():
+            return Kind.WHOLE
+        case Primitive(name="boolean"):
+            return Kind.TRUTH
+        case Primitive(name="float" | "double"):
+            return Kind.REAL
+        case Primitive(name="string" | "binary"):
+            return Kind.TEXT
+        case Primitive():
+            return Kind.WHOLE
+    return Kind.OPAQUE
+
+
+def limits(type_: Type | None) -> tuple[int, int]:
+    """Return the least and the greatest of the integers that hold a type's values."""
+    if isinstance(type_, Decimal):
+        return 1 - 10**type_.precision, 10**type_.precision - 1
+    bits = _BITS.get(name_of(type_)) or (32 if is_year_month(type_) else 64)
+    return -(1 << bits - 1), (1 << bits - 1) - 1
+
+
+def scale_of(type_: Type | None) -> int:
+    """Return the digits after the point of a number that is held as an integer."""
+    return type_.scale if isinstance(type_, Decimal) else 0
+
+
+def comparable(types: Iterable[Type | None]) -> bool:
+    """Tell whether values of these types are held alike, so that they may be compared as they are."""
+    distinct = set(types)
+    if len(distinct) == 1:
+        return kind_of(next(iter(distinct))) is not Kind.OPAQUE
+    names = {name_of(type_) for type_ in distinct}
+    families: tuple[Collection[str], ...] = (
+        INTEGERS,
+        ("float", "double"),
+        INTERVAL_DAY_TIME,
+        INTERVAL_YEAR_MONTH,
+    )
+    return any(names <= set(family) for family in families)

@@ -1,0 +1,182 @@
+"""The decision: which parts may a filter be true for, or fail on? Only the others are skipped.
+
+A filter is taken apart at its ANDs and ORs. A row is not wanted if one conjunct is not true for it and
+does not fail, whatever another conjunct would do: Spark gives the same with its own row group filters,
+which look at conjuncts one by one. A conjunct that may fail decides nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from enum import Enum
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from instar.skipping.columns import results_of_column, unknown_column
+from instar.skipping.exact import constant
+from instar.skipping.expression import BOOLEAN, Call, Column, Expression, Now, conjuncts, fields_needed, walk
+from instar.skipping.functions import Function
+from instar.skipping.interpret import evaluate
+from instar.skipping.narrow import Scope, Want, assume
+from instar.skipping.results import Results, any_of
+from instar.skipping.spans import NO, YES, Mask, Whole, full_span
+from instar.stats import bounds_columns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from instar.stats import FieldStats
+
+__all__ = ["Decision", "Verdict", "decide", "decide_chunks", "make_scope", "outcomes"]
+
+
+class Verdict(Enum):
+    """What to do with a part, or with a chunk of them."""
+
+    READ = "read"
+    """The filter may be true for a row, or may fail on one."""
+    SKIP = "skip"
+    """The filter is not true for any row, and does not fail on any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A verdict for each of many parts."""
+
+    read: Mask
+    """One for each part: whether it has to be read."""
+
+    def __len__(self) -> int:
+        return len(self.read)
+
+    def verdict(self, part: int) -> Verdict:
+        """Return the verdict for one part."""
+        return Verdict.READ if self.read[part] else Verdict.SKIP
+
+    @property
+    def skipped(self) -> int:
+        """How many parts are skipped."""
+        return len(self.read) - int(self.read.sum())
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """Whether a filter may be true for a row of a part, and whether it may fail on one."""
+
+    true: Mask
+    fail: Mask
+
+    @property
+    def excluded(self) -> Mask:
+        """Where neither can happen."""
+        return ~self.true & ~self.fail
+
+
+def decide(
+    expression: Expression,
+    bounds: Mapping[int, pa.RecordBatch],
+    rows: pa.Array,
+    now: tuple[int, int] | None = None,
+) -> Decision:
+    """Decide which parts a filter needs.
+
+    `bounds` has the statistics of each field of `fields_needed`, one row a part, as `bounds_columns` lays
+    them out and in the types of the expression; a field that is missing may be anything. `rows` are the
+    numbers of rows of the parts. `now` are the first and the last microsecond at which the query may run.
+    """
+    scope = make_scope(expression, bounds, rows, now)
+    excluded = outcomes(expression, scope).excluded
+    return Decision(np.array(np.broadcast_to(~excluded, len(rows))))
+
+
+def decide_chunks(
+    expression: Expression,
+    unions: Sequence[Mapping[int, FieldStats]],
+    rows: Sequence[int],
+    now: tuple[int, int] | None = None,
+) -> Decision:
+    """Decide which manifest chunks a filter needs, from the united statistics of the parts of each."""
+    types = {node.field_id: node.type for node in walk(expression) if isinstance(node, Column)}
+    bounds = {
+        field_id: bounds_columns([union.get(field_id) for union in unions], type_)
+        for field_id, type_ in types.items()
+    }
+    return decide(expression, bounds, pa.array(rows, pa.int64()), now)
+
+
+def make_scope(
+    expression: Expression,
+    bounds: Mapping[int, pa.RecordBatch],
+    rows: pa.Array,
+    now: tuple[int, int] | None,
+) -> Scope:
+    """Return what the columns of an expression may be in each part."""
+    types = {node.field_id: node.type for node in walk(expression) if isinstance(node, Column)}
+    columns = {
+        field_id: results_of_column(bounds[field_id], rows, type_)
+        if field_id in bounds
+        else unknown_column(type_)
+        for field_id, type_ in types.items()
+    }
+    moment = full_span(Now().type) if now is None else Whole(constant(now[0]), constant(now[1]), YES)
+    return Scope(columns, Results(NO, NO, (moment,)))
+
+
+def outcomes(expression: Expression, scope: Scope) -> Outcomes:
+    """Say where a filter may be true and where it may fail, part of it by part of it."""
+    expression = _without_not(expression)
+    match expression:
+        case Call(function=Function.OR, args=args):
+            each = [outcomes(arg, scope) for arg in args]
+            return Outcomes(
+                np.logical_or.reduce(np.broadcast_arrays(*(one.true for one in each))),
+                np.logical_or.reduce(np.broadcast_arrays(*(one.fail for one in each))),
+            )
+        case Call(function=Function.AND):
+            return _all_of(conjuncts(expression), scope)
+    result = evaluate(expression, scope)
+    return Outcomes(result.truth.true, result.fail)
+
+
+def _all_of(parts: tuple[Expression, ...], scope: Scope) -> Outcomes:
+    each = [outcomes(part, scope) for part in parts]
+    excluded = np.logical_or.reduce(np.broadcast_arrays(*(one.excluded for one in each)))
+    if not excluded.all():
+        inner = _narrowed(parts, each, scope)
+        for part, plain in zip(parts, each, strict=True):
+            if any(inner.columns.get(id_) is not scope.columns.get(id_) for id_ in fields_needed(part)):
+                excluded = excluded | (~outcomes(part, inner).true & ~plain.fail)
+    fail = np.logical_or.reduce(np.broadcast_arrays(*(one.fail for one in each)))
+    true = np.logical_and.reduce(np.broadcast_arrays(*(one.true for one in each)))
+    return Outcomes(true & ~excluded, fail & ~excluded)
+
+
+def _narrowed(parts: tuple[Expression, ...], each: list[Outcomes], scope: Scope) -> Scope:
+    """Narrow columns by all conjuncts that do not fail: a row that is wanted makes all of them true."""
+    for part, plain in zip(parts, each, strict=True):
+        if plain.fail.all():
+            continue
+        inner = assume(part, Want.TRUE, scope, evaluate)
+        if plain.fail.any():
+            columns = {
+                field_id: before
+                if (after := inner.columns[field_id]) is before
+                else any_of([after.where(~plain.fail), before.where(plain.fail)])
+                for field_id, before in scope.columns.items()
+            }
+            inner = replace(scope, columns=columns)
+        scope = inner
+    return scope
+
+
+def _without_not(expression: Expression) -> Expression:
+    """Move a NOT inwards, past AND and OR."""
+    match expression:
+        case Call(function=Function.NOT, args=(Call(function=Function.NOT, args=(inner,)),)):
+            return _without_not(inner)
+        case Call(function=Function.NOT, args=(Call(function=Function.AND | Function.OR) as inner,)):
+            flipped = Function.OR if inner.function is Function.AND else Function.AND
+            return Call(flipped, tuple(Call(Function.NOT, (arg,), BOOLEAN) for arg in inner.args), BOOLEAN)
+    return expression

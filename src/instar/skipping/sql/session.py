@@ -1,0 +1,24 @@
+"""What the meaning of a SQL text depends on, besides the text and the schema."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from instar.skipping.functions import Mode
+
+__all__ = ["Session"]
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The settings of a Spark session that change what an expression means."""
+
+    zone: str = "UTC"
+    """`spark.sql.session.timeZone`."""
+    ansi: bool = True
+    """`spark.sql.ansi.enabled`."""
+
+    @property
+    def mode(self) -> Mode:
+        """The mode of calls that do not name another."""
+        return Mode.ANSI if self.ansi else Mode.LEGACY
