@@ -42,13 +42,18 @@ class Reader(NamedTuple):
 
 
 class SnapshotPlan(NamedTuple):
-    """The parts of a snapshot, as columns: those to scan as they are, and those to consolidate."""
+    """The parts of a snapshot, as columns: those to scan as they are, and those to consolidate.
+
+    The masks tell which of the state's live parts these are, in the order of places.
+    """
 
     state: TableState
     reader: Reader
     as_of: int
     scan: Columns
     merge: Columns
+    scan_mask: Mask
+    merge_mask: Mask
 
 
 def resolve_reader(state: TableState, schema: Schema | int | None, columns: Sequence[str] | None) -> Reader:
@@ -82,15 +87,17 @@ def plan_snapshot(chunks: ChunkReader, state: TableState, reader: Reader, as_of:
             f"cannot read `{state.name}` as of {as_of}: its times from since {state.since} "
             f"up to, not including, upper {state.upper} can be read"
         )
-    fields = _telling_fields(state)
-    columns = load_columns(chunks, state, fields, (PLACES, TIMES, FILES))
+    columns = load_columns(chunks, state, (), (PLACES, TIMES, FILES))
     earliest, latest, plain = part_times(columns)
     visible = earliest <= time
     scan = visible & plain & (latest <= time)
     retracting = visible & ~plain
     if retracting.any():
-        scan &= ~_may_overlap(columns, fields, scan, retracting)
-    return SnapshotPlan(state, reader, time, _keep(columns, scan), _keep(columns, visible & ~scan))
+        fields = _telling_fields(state)
+        bounds = load_columns(chunks, state, fields, (FILES,))
+        scan &= ~_may_overlap(bounds, fields, scan, retracting)
+    merge = visible & ~scan
+    return SnapshotPlan(state, reader, time, _keep(columns, scan), _keep(columns, merge), scan, merge)
 
 
 def _telling_fields(state: TableState) -> list[Field]:
