@@ -6,7 +6,7 @@ from instar.parts.incoming import ArrowData, NewColumn, new_columns, open_stream
 from instar.parts.layout import DIFF, TS
 from instar.parts.read import needed_fields, read_part
 from instar.parts.rows import compare_bounds, decode_row, may_overlap
-from instar.parts.sort import sort_indices, sort_rows
+from instar.parts.sort import rank_rows, sort_indices, sort_rows
 from instar.parts.split import write_parts
 from instar.parts.statistics import STATS_BUDGET, compute_stats, present_fields
 from instar.parts.write import NewPart, PartLimits, RowOrder, write_part
@@ -32,6 +32,7 @@ __all__ = [
     "new_columns",
     "open_stream",
     "present_fields",
+    "rank_rows",
     "read_part",
     "snapshot_rows",
     "sort_indices",

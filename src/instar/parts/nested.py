@@ -30,8 +30,10 @@ def open_map(array: pa.MapArray) -> tuple[pa.Array, pa.Array, pa.Array]:
 
 def map_entries(array: pa.MapArray) -> pa.ListArray:
     """Return a map as the list of entries that it is."""
-    entry = pa.struct([array.type.key_field, array.type.item_field])
-    return array.view(pa.list_(pa.field("entries", entry, nullable=False)))
+    fields = [array.type.key_field, array.type.item_field]
+    entries = pa.StructArray.from_arrays([array.keys, array.items], fields=fields)
+    offsets = pa.array(array.offsets.to_numpy())  # without a slice, which cannot have nulls of its own
+    return pa.ListArray.from_arrays(offsets, entries, mask=null_mask(array))
 
 
 def null_mask(array: pa.Array) -> pa.Array | None:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from instar.parts.keys import flat_keys, sort_by_keys
+from instar.parts.keys import dense_ranks, flat_keys, sort_by_keys
 from instar.parts.layout import UPDATE_FIELDS, locate, whole
 from instar.schema import Field, Schema, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import numpy as np
+    import numpy.typing as npt
     import pyarrow as pa
 
-__all__ = ["row_keys", "sort_indices", "sort_rows"]
+__all__ = ["rank_rows", "row_keys", "sort_indices", "sort_rows"]
 
 
 def sort_rows(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> pa.Table:
@@ -25,6 +27,16 @@ def sort_rows(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> 
 def sort_indices(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> pa.Array:
     """Return the positions of the rows of a table, in order."""
     return sort_by_keys(row_keys(table, schema, order_by), table.num_rows)
+
+
+def rank_rows(table: pa.Table, schema: Schema, field_ids: Sequence[int]) -> npt.NDArray[np.int64]:
+    """Number the rows of a table by some of its fields: rows that are equal in them have equal numbers."""
+    table = table.combine_chunks()
+    keys: list[pa.Array] = []
+    for field_id in field_ids:
+        trail = locate(schema.fields, field_id)
+        keys += flat_keys(_column(table, trail), _field(schema.fields, trail).type)
+    return dense_ranks(keys, table.num_rows)
 
 
 def row_keys(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> list[pa.Array]:

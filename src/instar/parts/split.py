@@ -54,7 +54,7 @@ class _Splitter:
         gathered: list[pa.RecordBatch] = []
         size = 0
         for batch in batches:
-            for piece in _pieces(batch, max(1, self._target // 8)):
+            for piece in _pieces(batch, max(1, min(self._target, self._most) // 8)):
                 gathered.append(piece)
                 size += piece.nbytes
                 if size >= self._limit:
