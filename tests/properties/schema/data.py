@@ -1,8 +1,8 @@
 """Random rows of a schema as plain Python values, as awkward Arrow arrays, and read back again.
 
 A struct is a dict by field id, a map a list of pairs, a date or time its number, so a value can be
-migrated by hand (`migrated`) and compared bit for bit (`exact`). Arrays hold garbage under every null,
-and are slices of longer arrays wherever arrays can be.
+migrated by hand (`migrated`) and compared bit for bit (`exact`). Arrays hold garbage under every null
+and before the first list, and are slices of longer arrays wherever arrays can be.
 """
 
 from __future__ import annotations
@@ -141,12 +141,14 @@ def _build(garbage: list[Value], valid: list[bool], type_: Type, random: Random,
             fields = [arrow_field(member, names) for member in members]
             return pa.StructArray.from_arrays(children, fields=fields, mask=mask)
         case List(element=element):
-            offsets, flat = _offsets(garbage)
+            unused = [random_value(random, element, nullable=False) for _ in range(random.choice((0, 0, 2)))]
+            offsets, flat = _offsets(garbage, unused)
             return pa.ListArray.from_arrays(
                 offsets, array_of(flat, element, random, names), type=target, mask=mask
             )
         case Map(key=key, value=value):
-            offsets, flat = _offsets(garbage)
+            entry = (random_value(random, key, nullable=False), random_value(random, value, nullable=False))
+            offsets, flat = _offsets(garbage, [entry] * random.choice((0, 0, 2)))
             keys = array_of([k for k, _ in flat], key, random, names)
             items = array_of([v for _, v in flat], value, random, names)
             return pa.MapArray.from_arrays(offsets, keys, items, type=target, mask=mask)
@@ -157,11 +159,12 @@ def _build(garbage: list[Value], valid: list[bool], type_: Type, random: Random,
     return pa.Array.from_buffers(target, len(garbage), [validity, *whole.buffers()[1:]])
 
 
-def _offsets(lists: list[list[Value]]) -> tuple[pa.Array, list[Value]]:
-    ends = [0]
+def _offsets(lists: list[list[Value]], unused: list[Value]) -> tuple[pa.Array, list[Value]]:
+    """Put lists end to end, after items that belong to none of them."""
+    ends = [len(unused)]
     for items in lists:
         ends.append(ends[-1] + len(items))
-    return pa.array(ends, pa.int32()), [item for items in lists for item in items]
+    return pa.array(ends, pa.int32()), [*unused, *(item for items in lists for item in items)]
 
 
 def batch_of(
