@@ -14,6 +14,7 @@ PUBLIC = [
     "Table",
     "__version__",
     "open",
+    "register",
 ]
 
 

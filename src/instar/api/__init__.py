@@ -2,9 +2,20 @@
 
 from instar.api.listen import Changes, Listen
 from instar.api.open import open_store
+from instar.api.register import register
 from instar.api.snapshot import Snapshot
 from instar.api.store import Store
 from instar.api.table import CommitInfo, Table
 from instar.api.writing import Commit
 
-__all__ = ["Changes", "Commit", "CommitInfo", "Listen", "Snapshot", "Store", "Table", "open_store"]
+__all__ = [
+    "Changes",
+    "Commit",
+    "CommitInfo",
+    "Listen",
+    "Snapshot",
+    "Store",
+    "Table",
+    "open_store",
+    "register",
+]

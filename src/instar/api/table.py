@@ -133,6 +133,15 @@ class Table:
         """Return the rows as of now as a Spark DataFrame."""
         return self.snapshot().to_spark(spark)
 
+    def follow(self, spark: SparkSession) -> DataFrame:
+        """Return a DataFrame whose every query reads the rows of its moment, under the schema of now.
+
+        A query whose schema can no longer be honoured raises `ReaderFencedError`.
+        """
+        from instar.spark import following_frame  # noqa: PLC0415 -- only who needs Spark loads it
+
+        return following_frame(spark, self._services, self._log)
+
     def listen(
         self,
         since: int | None = None,

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from instar.spark.gateway import Gateway
 
-__all__ = ["FileGroup", "Listing", "PartIndex"]
+__all__ = ["FileGroup", "Keeper", "Listing", "PartIndex"]
 
 
 class FileGroup(NamedTuple):
@@ -25,17 +25,33 @@ class FileGroup(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """What a query shall read."""
+    """What a query shall read; `keeper` lives as long as a plan of Spark's knows the listing."""
 
     groups: Sequence[FileGroup]
-    total_bytes: int
+    keeper: Keeper | None = None
+
+
+class Keeper:
+    """Something that a listing needs, such as a lease: its end in the JVM is its end here."""
+
+    def run(self) -> None:
+        """Do nothing: the JVM only has to hold it."""
+
+    def toString(self) -> str:  # noqa: N802 -- Java's name
+        """Say what this is."""
+        return "instar lease"
+
+    class Java:
+        """The smallest interface that there is."""
+
+        implements = ("java.lang.Runnable",)
 
 
 class PartIndex:
     """Answers Spark's questions about files from a listing that is made when it asks.
 
     `label` is what `explain()` shows for the location. `list_parts` gets the query's filters as Catalyst's
-    JSON. The index keeps alive whatever `list_parts` does, such as a lease.
+    JSON; `size` tells how many bytes there are. The index keeps both alive, and what they keep.
     """
 
     def __init__(
@@ -44,11 +60,13 @@ class PartIndex:
         label: str,
         partition_schema: str,
         list_parts: Callable[[Sequence[str]], Listing],
+        size: Callable[[], int],
     ) -> None:
         self._gateway = gateway
         self._label = label
         self._partition_schema = gateway.schema(partition_schema)
         self._list_parts = list_parts
+        self._size = size
 
     def rootPaths(self) -> Any:  # noqa: ANN401, N802 -- Spark's interface, here and below
         """Name the table and its state."""
@@ -58,8 +76,10 @@ class PartIndex:
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: ANN401, N802
         """Return the parts that a query with these filters reads."""
         filters = [*_json(partition_filters), *_json(data_filters)]
-        groups = self._list_parts(filters).groups
-        return self._gateway.seq([self._gateway.directory(group.values, group.files) for group in groups])
+        groups, keeper = self._list_parts(filters)
+        return self._gateway.seq(
+            [self._gateway.directory(group.values, group.files, keeper) for group in groups]
+        )
 
     @relayed
     def inputFiles(self) -> Any:  # noqa: ANN401, N802
@@ -70,7 +90,7 @@ class PartIndex:
     @relayed
     def sizeInBytes(self) -> int:  # noqa: N802
         """Return what a join needs to know before it broadcasts a table."""
-        return self._list_parts(()).total_bytes
+        return self._size()
 
     def partitionSchema(self) -> Any:  # noqa: ANN401, N802
         """Return the columns whose values come with a file instead of from it."""

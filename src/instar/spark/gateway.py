@@ -15,7 +15,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from instar.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -39,11 +39,14 @@ class Gateway:
         self._py4j = context._gateway  # noqa: SLF001 -- PySpark has no public way to its JVM
         self.jvm: Any = self._py4j.jvm
         self.session: Any = spark._jsparkSession  # noqa: SLF001
+        self._context: Any = context._jsc  # noqa: SLF001
+        self._executions = self.jvm.org.apache.spark.sql.execution.SQLExecution
         ensure_callback_server_started(self._py4j)  # type: ignore[no-untyped-call]
         sources = self.jvm.org.apache.spark.sql.execution.datasources
         self.relation = sources.HadoopFsRelation
         self.parquet = sources.parquet.ParquetFileFormat
         self._directory = sources.PartitionDirectory
+        self._kept = sources.FileStatusWithMetadata
         self._row = self.jvm.org.apache.spark.sql.catalyst.expressions.GenericInternalRow
         self._status = self.jvm.org.apache.hadoop.fs.FileStatus
 
@@ -55,7 +58,7 @@ class Gateway:
         """Return a Scala sequence."""
         return self.jvm.org.apache.spark.api.python.PythonUtils.toSeq(list(items))
 
-    def options(self, options: dict[str, str]) -> Any:  # noqa: ANN401 -- a Java object
+    def options(self, options: Mapping[str, object]) -> Any:  # noqa: ANN401 -- a Java object
         """Return an immutable Scala map."""
         return self.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(options)
 
@@ -74,14 +77,42 @@ class Gateway:
         """Return a Hadoop path."""
         return self.jvm.org.apache.hadoop.fs.Path(text)
 
-    def directory(self, values: Sequence[str | None], files: Sequence[tuple[str, int]]) -> Any:  # noqa: ANN401
-        """Return files, given as (path, size), with the values of their partition columns, all strings."""
+    def directory(
+        self,
+        values: Sequence[str | None],
+        files: Sequence[tuple[str, int]],
+        keeper: object = None,
+    ) -> Any:  # noqa: ANN401 -- a Java object
+        """Return files, given as (path, size), with the values of their partition columns, all strings.
+
+        The first file carries the keeper in its metadata, which is in everything that Spark makes of a
+        listing. Only an `EventObject`, which leaves its source behind, can also go to executors.
+        """
         row = self._py4j.new_array(self.jvm.java.lang.Object, len(values))
         for at, value in enumerate(values):
             row[at] = (
                 None if value is None else self.jvm.org.apache.spark.unsafe.types.UTF8String.fromString(value)
             )
-        return self._directory.apply(self._row(row), self._statuses(files))
+        made = self._directory.apply(self._row(row), self._statuses(files))
+        if keeper is None or not files:
+            return made
+        metadata = self.options({"instar": self.jvm.java.util.EventObject(keeper)})
+        first = self._kept(made.files().head().fileStatus(), metadata)
+        return self._directory(made.values(), made.files().updated(0, first))
+
+    def running_query(self) -> tuple[int, int] | None:
+        """Return the ids of the execution and of the query that Spark is asking for, if it says so.
+
+        A query that is executed again has the same id. Only a callback may ask: its calls run in the very
+        thread of the JVM that made it.
+        """
+        execution = self._context.getLocalProperty("spark.sql.execution.id")
+        query = None if execution is None else self._executions.getQueryExecution(int(execution))
+        return None if query is None else (int(execution), query.id())
+
+    def is_running(self, execution: int) -> bool:
+        """Whether an execution has not ended yet."""
+        return self._executions.getQueryExecution(execution) is not None
 
     def _statuses(self, files: Sequence[tuple[str, int]]) -> Any:  # noqa: ANN401 -- a Java array
         """Make all file statuses in one call: Hadoop reads them from bytes, in its own wire format."""

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 import re
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 from pyspark.sql.types import StructType
@@ -30,7 +31,15 @@ if TYPE_CHECKING:
     from instar.state.manifest import Columns
     from instar.table.snapshot import SnapshotPlan
 
-__all__ = ["snapshot_frame"]
+__all__ = [
+    "Parts",
+    "merge_frame",
+    "merge_listing",
+    "scan_frame",
+    "scan_listing",
+    "snapshot_frame",
+    "total_bytes",
+]
 
 _PHYSICAL: Final = re.compile(r"f\d+", re.IGNORECASE)
 _OPTIONS: Final = {"spark.sql.parquet.fieldId.read.enabled": "true"}
@@ -40,46 +49,62 @@ _BATCH_DIFF: Final = "_batch_diff"
 _COUNT: Final = "_count"
 
 
+class Parts(NamedTuple):
+    """Where a frame gets its files from whenever Spark asks: a listing for a filter, and all bytes."""
+
+    list_parts: Callable[[Sequence[str]], Listing]
+    size: Callable[[], int]
+
+
 def snapshot_frame(
     spark: SparkSession, plan: SnapshotPlan, locate: Callable[[str], str], keep_alive: object
 ) -> DataFrame:
     """Return the rows of a snapshot. `locate` turns a part's key into a path for Spark."""
-    install()
     label = f"instar:/{plan.state.name}@{plan.state.seqno}"
-    scan = _scan_frame(spark, plan, label, locate, keep_alive)
+    fields = plan.reader.schema.fields
+    scan = scan_frame(spark, label, fields, _fixed(scan_listing(plan, locate), plan.scan, keep_alive))
     if plan.merge[FILES].num_rows == 0:
         return scan
-    return scan.unionAll(_merge_frame(spark, plan, f"{label}/merge", locate, keep_alive))
+    read = {field.id for field in fields}
+    others = tuple(field for field in plan.state.history.latest.fields if field.id not in read)
+    parts = _fixed(merge_listing(plan, locate), plan.merge, keep_alive)
+    merge = merge_frame(
+        spark, plan.state.name, f"{label}/merge", fields, parts, others=others, as_of=plan.as_of
+    )
+    return scan.unionAll(merge)
 
 
-def _scan_frame(
-    spark: SparkSession, plan: SnapshotPlan, label: str, locate: Callable[[str], str], keep_alive: object
-) -> DataFrame:
-    files = _files(plan.scan, locate)
-    listing = Listing([FileGroup((), files)] if files else [], sum(size for _, size in files))
-    fields = plan.reader.schema.fields
-    frame = _relation(spark, label, fields, _NO_PARTITIONS, lambda _: (keep_alive, listing)[1])
+def scan_frame(spark: SparkSession, label: str, fields: Sequence[Field], parts: Parts) -> DataFrame:
+    """Return the rows of parts as they are."""
+    frame = _relation(spark, label, fields, _NO_PARTITIONS, parts)
     return frame.select([_named(field) for field in fields])
 
 
-def _merge_frame(
-    spark: SparkSession, plan: SnapshotPlan, label: str, locate: Callable[[str], str], keep_alive: object
+def merge_frame(
+    spark: SparkSession,
+    table: str,
+    label: str,
+    fields: Sequence[Field],
+    parts: Parts,
+    *,
+    others: Sequence[Field] = (),
+    as_of: int | None = None,
 ) -> DataFrame:
-    """Add up the diffs of equal rows; a row that was retracted more often than added is an error."""
-    listing = _merge_listing(plan.merge, locate)
-    fields = plan.reader.schema.fields
-    read = {field.id for field in fields}
-    others = tuple(field for field in plan.state.history.latest.fields if field.id not in read)
+    """Add up the diffs of equal rows; a row that was retracted more often than added is an error.
+
+    `others` are fields that tell rows apart and are not shown. Without `as_of`, all updates count.
+    """
+    grouped = (*fields, *others)
     partitions = json.dumps(
         {"type": "struct", "fields": [_field_json(name, "string") for name in (_BATCH_TS, _BATCH_DIFF)]}
     )
     extra = [_field_json(name, "long") for name in ("_ts", "_diff")]
-    frame = _relation(spark, label, (*fields, *others), partitions, lambda _: (keep_alive, listing)[1], extra)
-    ts = F.coalesce(F.col("_ts"), F.col(_BATCH_TS).cast("long"))
+    frame = _relation(spark, label, grouped, partitions, parts, extra)
+    if as_of is not None:
+        frame = frame.where(F.coalesce(F.col("_ts"), F.col(_BATCH_TS).cast("long")) <= as_of)
     diff = F.coalesce(F.col("_diff"), F.col(_BATCH_DIFF).cast("long"))
-    columns = [field_name(field.id) for field in (*fields, *others)]
-    counted = frame.where(ts <= plan.as_of).groupBy(*columns).agg(F.sum(diff).alias(_COUNT))
-    message = f"instar: `{plan.state.name}` holds a row that was retracted more often than it was added"
+    counted = frame.groupBy(*[field_name(field.id) for field in grouped]).agg(F.sum(diff).alias(_COUNT))
+    message = f"instar: `{table}` holds a row that was retracted more often than it was added"
     times = F.when(F.col(_COUNT) < 0, F.raise_error(F.lit(message)).cast("int")).otherwise(
         F.col(_COUNT).cast("int")
     )
@@ -90,26 +115,40 @@ def _merge_frame(
     return repeated.select([_named(field) for field in fields])
 
 
-def _files(columns: Columns, locate: Callable[[str], str]) -> list[tuple[str, int]]:
-    files = columns[FILES]
-    keys, sizes = files.column("key").to_pylist(), files.column("size").to_pylist()
-    return [(locate(key), size) for key, size in zip(keys, sizes, strict=True)]
+def scan_listing(plan: SnapshotPlan, locate: Callable[[str], str]) -> list[FileGroup]:
+    """List the files that are read as they are."""
+    files = _files(plan.scan, locate)
+    return [FileGroup((), files)] if files else []
 
 
-def _merge_listing(columns: Columns, locate: Callable[[str], str]) -> Listing:
+def merge_listing(plan: SnapshotPlan, locate: Callable[[str], str]) -> list[FileGroup]:
     """Group files by the time and diff that all their rows have, which are not in the files themselves."""
-    files = _files(columns, locate)
-    times = columns[TIMES].to_pylist()
+    files = _files(plan.merge, locate)
+    times = plan.merge[TIMES].to_pylist()
 
     def constants(at: int) -> tuple[str, str]:
         row = times[at]
         return str(row["upper"] - 1 if row["ts_min"] is None else row["ts_min"]), str(row["diff_min"])
 
     order = sorted(range(len(files)), key=constants)
-    groups = [
-        FileGroup(values, [files[at] for at in members]) for values, members in groupby(order, constants)
-    ]
-    return Listing(groups, sum(size for _, size in files))
+    return [FileGroup(values, [files[at] for at in members]) for values, members in groupby(order, constants)]
+
+
+def total_bytes(columns: Columns) -> int:
+    """Return the size of all parts."""
+    return pc.sum(columns[FILES].column("size")).as_py() or 0
+
+
+def _fixed(groups: list[FileGroup], columns: Columns, keep_alive: object) -> Parts:
+    """Answer always the same, and keep alive what that needs."""
+    listing, size = Listing(groups), total_bytes(columns)
+    return Parts(lambda _: (keep_alive, listing)[1], lambda: size)
+
+
+def _files(columns: Columns, locate: Callable[[str], str]) -> list[tuple[str, int]]:
+    files = columns[FILES]
+    keys, sizes = files.column("key").to_pylist(), files.column("size").to_pylist()
+    return [(locate(key), size) for key, size in zip(keys, sizes, strict=True)]
 
 
 def _relation(
@@ -117,12 +156,13 @@ def _relation(
     label: str,
     fields: Sequence[Field],
     partitions: str,
-    list_parts: Callable[[Sequence[str]], Listing],
+    parts: Parts,
     extra: Sequence[dict[str, Any]] = (),
 ) -> DataFrame:
     """Return a frame over physical columns: `f<id>` at the top, the reader's own names inside structs."""
+    install()
     gateway = gateway_of(spark)
-    index = PartIndex(gateway, label, partitions, list_parts)
+    index = PartIndex(gateway, label, partitions, *parts)
     schema = {"type": "struct", "fields": [*(_physical_json(field) for field in fields), *extra]}
     relation = gateway.relation(
         index,

@@ -1,0 +1,26 @@
+"""`instar.register`: the tables of a store in Spark SQL."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from instar.api.store import Store
+
+__all__ = ["register"]
+
+
+def register(spark: SparkSession, store: Store) -> list[str]:
+    """Make a temporary view of every table, and the source and sink `instar` known; return the names.
+
+    A view follows its table: each query reads the state of its moment, under the schema that the table has
+    now. A query whose schema can no longer be honoured raises `ReaderFencedError`; registering again takes
+    the schemas of then, and tables that are new. A view of the same name is replaced, in this session only;
+    no setting of the session is changed. Names with `/` are quoted in SQL: select * from `billing/events`.
+    """
+    from instar.spark import make_views, register_source  # noqa: PLC0415 -- only who needs Spark loads it
+
+    register_source(spark)
+    return make_views(spark, {table.name: table.follow for table in store.find_tables()})

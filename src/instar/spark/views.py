@@ -1,0 +1,161 @@
+"""Views that follow their tables: every query reads the state that is current when it is planned.
+
+The schema is the one that a table had when its view was made, and is checked again in each state that is
+read. All parts of one query read one state of a table, and hold it until Spark forgets the query's plan.
+"""
+
+from __future__ import annotations
+
+import threading
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from instar.errors import UsageError
+from instar.spark.file_index import Keeper, Listing
+from instar.spark.gateway import gateway_of
+from instar.spark.scan import Parts, merge_frame, merge_listing, scan_frame, scan_listing, total_bytes
+from instar.state.chunk import FILES
+from instar.table.snapshot import plan_snapshot, resolve_reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from instar.spark.file_index import FileGroup
+    from instar.spark.gateway import Gateway
+    from instar.table import Services, TableLog
+    from instar.table.log import Pin
+    from instar.table.snapshot import Reader, SnapshotPlan
+
+__all__ = ["following_frame", "make_view", "make_views", "quote_name"]
+
+
+class _Held(Keeper):
+    """What one query reads of one table, and the lease on it."""
+
+    def __init__(self, plan: SnapshotPlan, pin: Pin) -> None:
+        self.plan = plan
+        self._pin = pin
+
+
+class _Running:
+    """What the queries of a session hold while they run, whatever becomes of their plans meanwhile."""
+
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+        self._held: dict[int, set[_Held]] = {}
+        self._lock = threading.Lock()
+
+    def hold(self, execution: int, held: _Held) -> None:
+        """Hold something until an execution has ended, and let go of what others held that have."""
+        with self._lock:
+            for other in [known for known in self._held if not self._gateway.is_running(known)]:
+                del self._held[other]
+            self._held.setdefault(execution, set()).add(held)
+
+
+_running: WeakKeyDictionary[Gateway, _Running] = WeakKeyDictionary()
+
+
+class _Following:
+    """One table, as one view sees it."""
+
+    def __init__(self, gateway: Gateway, services: Services, log: TableLog, reader: Reader) -> None:
+        self._gateway = gateway
+        self._services = services
+        self._log = log
+        self._reader = reader
+        self._running = _running.setdefault(gateway, _Running(gateway))
+        self._by_query: WeakValueDictionary[int, _Held] = WeakValueDictionary()
+        self._lock = threading.Lock()
+
+    def parts(self, list_groups: Callable[[SnapshotPlan], list[FileGroup]], group: str) -> Parts:
+        """Return the parts of one branch, the scan or the merge."""
+
+        def list_parts(_: Sequence[str]) -> Listing:
+            held = self._current()
+            return Listing(list_groups(held.plan), held)
+
+        def size() -> int:
+            return total_bytes(getattr(self._current(listing=False).plan, group))
+
+        return Parts(list_parts, size)
+
+    def scan(self, plan: SnapshotPlan) -> list[FileGroup]:
+        return scan_listing(plan, self._services.blob.location)
+
+    def merge(self, plan: SnapshotPlan) -> list[FileGroup]:
+        return merge_listing(plan, self._services.blob.location)
+
+    def _current(self, *, listing: bool = True) -> _Held:
+        """Return what the query reads that Spark is asking for: on its first question, the current state."""
+        running = self._gateway.running_query()
+        if running is None:
+            return self._unknown(listing=listing)
+        execution, query = running
+        with self._lock:
+            held = self._by_query.get(query)
+            if held is None:
+                held = self._by_query[query] = self._plan()
+            self._running.hold(execution, held)
+            return held
+
+    def _plan(self) -> _Held:
+        pin = self._log.pinned()
+        return _Held(plan_snapshot(self._services.chunks, pin.state, self._reader, None), pin)
+
+    def _unknown(self, *, listing: bool) -> _Held:
+        """Answer a query that cannot be told from others, and so may ask its questions of several states.
+
+        As long as nothing has to be consolidated, whatever the scan lists is complete by itself.
+        """
+        held = self._plan()
+        if listing and held.plan.merge[FILES].num_rows:
+            raise UsageError(
+                f"`{self._log.name}` holds retractions, and this is not a query of Spark SQL (perhaps "
+                "`.rdd`): read it through a snapshot, table.read(spark)"
+            )
+        return held
+
+
+def following_frame(spark: SparkSession, services: Services, log: TableLog) -> DataFrame:
+    """Return the rows of a table as of whenever they are asked for, under the schema of now."""
+    state = log.load()
+    reader = resolve_reader(state, None, None)
+    following = _Following(gateway_of(spark), services, log, reader)
+    label = f"instar:/{log.name}"
+    fields = reader.schema.fields
+    scan = scan_frame(spark, label, fields, following.parts(following.scan, "scan"))
+    merged = following.parts(following.merge, "merge")
+    return scan.unionAll(merge_frame(spark, log.name, f"{label}/merge", fields, merged))
+
+
+def make_views(spark: SparkSession, frames: Mapping[str, Callable[[SparkSession], DataFrame]]) -> list[str]:
+    """Make a temporary view of each table, under its name."""
+    if spark.conf.get("spark.sql.caseSensitive") != "true":
+        _check_distinct(frames)
+    for name, frame in frames.items():
+        make_view(name, frame(spark))
+    return list(frames)
+
+
+def make_view(name: str, frame: DataFrame) -> None:
+    """Give a frame a name in SQL, whatever it is made of."""
+    frame.createOrReplaceTempView(quote_name(name))
+
+
+def quote_name(name: str) -> str:
+    """Return a name as SQL wants it."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def _check_distinct(names: Iterable[str]) -> None:
+    known: dict[str, str] = {}
+    for name in names:
+        other = known.setdefault(name.lower(), name)
+        if other != name:
+            raise UsageError(
+                f"tables `{other}` and `{name}` would be one view: Spark does not tell their names apart "
+                "unless spark.sql.caseSensitive is true"
+            )

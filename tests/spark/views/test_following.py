@@ -1,0 +1,269 @@
+"""Views that follow their tables, and what a query of one may rely on."""
+
+from __future__ import annotations
+
+import gc
+import re
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import instar
+from instar.errors import ReaderFencedError, TableNotFoundError, UsageError
+from instar.table.leases import list_leases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from instar import Store, Table
+
+
+@pytest.fixture
+def store(tmp_path: Path, spark: SparkSession) -> Iterator[Store]:
+    """Return a store; its views are dropped after the test."""
+    with instar.open(tmp_path / "lake") as opened:
+        yield opened
+        for view in spark.catalog.listTables():
+            spark.catalog.dropTempView(f"`{view.name}`")
+
+
+def rows(*pairs: tuple[int, str]) -> pa.Table:
+    """Return data for a table `k int, v string`."""
+    return pa.table({"k": pa.array([k for k, _ in pairs], pa.int32()), "v": [v for _, v in pairs]})
+
+
+def retract(table: Table, *pairs: tuple[int, str]) -> None:
+    """Take rows back."""
+    data = rows(*pairs)
+    table.apply(data.append_column("_diff", pa.array([-1] * data.num_rows)))
+
+
+def ask(spark: SparkSession, sql: str) -> list[tuple[Any, ...]]:
+    """Run a query and sort its rows."""
+    return sorted(tuple(row) for row in spark.sql(sql).collect())
+
+
+def count_leases(table: Table) -> int:
+    """Count who holds a table."""
+    return len(list(list_leases(table._services, table.state.table_id)))
+
+
+def test_a_view_shows_what_its_table_holds_at_each_query(spark: SparkSession, store: Store) -> None:
+    """Appends, retractions and re-additions after the registration are seen by the next query."""
+    table = store.create_table("billing/events", "k int, v string")
+    assert instar.register(spark, store) == ["billing/events"]
+    query = "select k, v from `billing/events`"
+    assert ask(spark, query) == []
+    table.append(rows((1, "a"), (2, "b"), (2, "b")))
+    assert ask(spark, query) == [(1, "a"), (2, "b"), (2, "b")]
+    retract(table, (2, "b"))
+    assert ask(spark, query) == [(1, "a"), (2, "b")]
+    assert ask(spark, "select count(*), max(v) from `billing/events`") == [(2, "b")]
+    table.append(rows((3, "c"), (2, "b")))
+    assert ask(spark, query) == [(1, "a"), (2, "b"), (2, "b"), (3, "c")]
+
+
+def test_columns_that_come_later_do_not_disturb_a_view(spark: SparkSession, store: Store) -> None:
+    """A view goes on under its own schema, also over rows that differ only in what it does not show."""
+    table = store.create_table("t", "k int, v string")
+    table.append(rows((1, "a")))
+    instar.register(spark, store)
+    table.evolve().add_column("extra", "int").rename_column("v", "text").commit()
+    new = pa.table(
+        {"k": pa.array([7, 7], pa.int32()), "text": ["x", "x"], "extra": pa.array([1, 2], pa.int32())}
+    )
+    table.append(new)
+    table.apply(new.slice(0, 1).append_column("_diff", pa.array([-1])))
+    assert ask(spark, "select * from t") == [(1, "a"), (7, "x")]
+    instar.register(spark, store)
+    assert ask(spark, "select text, extra, k from t where k = 7") == [("x", 2, 7)]
+
+
+def test_a_fenced_query_raises_the_error_itself(spark: SparkSession, store: Store) -> None:
+    """Whatever Spark was doing when it asked, the caller gets `ReaderFencedError`."""
+    table = store.create_table("t", "k int, v string")
+    table.append(rows((1, "a")))
+    instar.register(spark, store)
+    planned = spark.sql("select count(*) from t group by k")
+    planned.explain()
+    table.evolve().drop_column("v").commit()
+    with pytest.raises(ReaderFencedError, match=r"column `v` \(field 2\) was dropped by schema 1"):
+        planned.collect()
+    with pytest.raises(ReaderFencedError, match="`t` at schema 0"):
+        ask(spark, "select k from t")
+    with pytest.raises(ReaderFencedError):
+        spark.sql("select x.k from t x join t y on x.k = y.k").toPandas()
+    instar.register(spark, store)
+    assert ask(spark, "select * from t") == [(1,)]
+
+
+def test_a_view_of_a_dropped_table_says_so(spark: SparkSession, store: Store) -> None:
+    """A table that has ended cannot be read, and a later one of its name is another table."""
+    store.create_table("t", "k int")
+    instar.register(spark, store)
+    store.drop_table("t")
+    with pytest.raises(TableNotFoundError):
+        ask(spark, "select * from t")
+    store.create_table("t", "k string")
+    with pytest.raises((TableNotFoundError, ReaderFencedError)):
+        ask(spark, "select * from t")
+
+
+def test_one_query_reads_one_state(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit between two questions of a query changes nothing for it: rows are neither lost nor doubled."""
+    table = store.create_table("t", "k int, v string")
+    table.append(rows((1, "a"), (2, "b")))
+    instar.register(spark, store)
+    again = spark.sql("select k from t")
+    asked = []
+
+    def disturb(*_: object) -> None:
+        """Move every row from the plain scan to the consolidation, and back, between questions."""
+        asked.append(True)
+        if len(asked) % 2:
+            retract(table, (1, "a"))
+        else:
+            table.append(rows((1, "a")))
+
+    from instar.spark import file_index  # noqa: PLC0415 -- the test needs Spark, the file does not
+
+    original = file_index.PartIndex.listFiles
+
+    def list_files(self: file_index.PartIndex, *args: object) -> object:
+        answer = original(self, *args)
+        disturb()
+        return answer
+
+    monkeypatch.setattr(file_index.PartIndex, "listFiles", list_files)
+    joined = "select x.k, y.k from t x join t y on x.k <= y.k where x.k in (select k from t)"
+    for _ in range(3):
+        there = table.snapshot().to_arrow().column("k").to_pylist()
+        assert ask(spark, joined) == sorted((x, y) for x in there for y in there if x <= y)
+    assert len(asked) >= 12
+    first = again.collect()
+    assert again.collect() == first
+
+
+def test_a_lease_is_held_as_long_as_spark_knows_the_plan(spark: SparkSession, store: Store) -> None:
+    """What a plan lists survives a vacuum; when Spark has forgotten the plan, the lease is given back."""
+    table = store.create_table("t", "k int, v string")
+    table.append(rows((1, "a")))
+    instar.register(spark, store)
+    assert count_leases(table) == 0
+    frame = spark.sql("select k from t")
+    assert [row.k for row in frame.collect()] == [1]
+    assert count_leases(table) > 0
+    del frame
+    ask(spark, "select 1")
+    store.create_table("other", "k int")
+    instar.register(spark, store)
+    ask(spark, "select * from other")  # lets go of what ended executions held
+    for _ in range(100):
+        gc.collect()
+        spark._jvm.java.lang.System.gc()  # type: ignore[union-attr]
+        if count_leases(table) == 0:
+            break
+        time.sleep(0.1)
+    assert count_leases(table) == 0
+
+
+def test_what_is_not_a_query_cannot_read_retractions(spark: SparkSession, store: Store) -> None:
+    """An RDD says nothing about the query that it belongs to: it reads plain tables, and refuses others."""
+    table = store.create_table("t", "k int, v string")
+    table.append(rows((1, "a"), (2, "b")))
+    instar.register(spark, store)
+    assert sorted(row.k for row in spark.sql("select k from t").rdd.collect()) == [1, 2]
+    retract(table, (1, "a"))
+    with pytest.raises(UsageError, match=re.escape("table.read(spark)")):
+        spark.sql("select k from t").rdd.collect()
+
+
+def test_threads_query_views_at_the_same_time(spark: SparkSession, store: Store) -> None:
+    """Many Python threads share a session, each with its own query and answer."""
+    for number in range(3):
+        store.create_table(f"t{number}", "k int, v string").append(rows((number, "a"), (number + 10, "b")))
+    instar.register(spark, store)
+    barrier = threading.Barrier(4)
+
+    def work(thread: int) -> None:
+        barrier.wait()
+        for turn in range(3):
+            number = (thread + turn) % 3
+            assert ask(spark, f"select k from t{number}") == [(number,), (number + 10,)]
+
+    with ThreadPoolExecutor(4) as pool:
+        for done in [pool.submit(work, thread) for thread in range(4)]:
+            done.result()
+
+
+def test_a_cached_view_stays_as_it_was(spark: SparkSession, store: Store) -> None:
+    """A cache holds the rows of the query that filled it until it is dropped."""
+    table = store.create_table("t", "k int, v string")
+    table.append(rows((1, "a"), (2, "b")))
+    retract(table, (2, "b"))
+    instar.register(spark, store)
+    cached = spark.sql("select k from t").cache()
+    try:
+        assert cached.count() == 1
+        table.append(rows((3, "c")))
+        assert sorted(row.k for row in cached.collect()) == [1]
+    finally:
+        cached.unpersist(blocking=True)
+    assert ask(spark, "select k from t") == [(1,), (3,)]
+
+
+def test_explain_names_the_table(spark: SparkSession, store: Store) -> None:
+    """A plan says which table it reads, not only which files."""
+    store.create_table("billing/events", "k int")
+    instar.register(spark, store)
+    plan = spark.sql("select * from `billing/events`")._jdf.queryExecution().toString()
+    assert "instar:/billing/events]" in plan
+
+
+def test_a_small_table_is_broadcast_and_a_large_one_is_not(spark: SparkSession, store: Store) -> None:
+    """Joins go by the real sizes of tables."""
+    small = store.create_table("small", "k int, v string")
+    small.append(rows((1, "a")))
+    big = store.create_table("big", "k int, v string")
+    big.append(
+        pa.table({"k": pa.array(range(50_000), pa.int32()), "v": [f"{n * n:x}" for n in range(50_000)]})
+    )
+    size = big.state.totals.bytes
+    instar.register(spark, store)
+    before = spark.conf.get("spark.sql.autoBroadcastJoinThreshold")
+    spark.conf.set("spark.sql.autoBroadcastJoinThreshold", str(size // 20))
+    try:
+        frame = spark.sql("select big.v from big join small on big.k = small.k")
+        plan = frame._jdf.queryExecution().sparkPlan().toString()
+        assert "BroadcastHashJoin" in plan
+        assert "BuildRight" in plan
+        itself = spark.sql("select a.v from big a join big b on a.k = b.k")
+        assert "SortMergeJoin" in itself._jdf.queryExecution().sparkPlan().toString()
+        assert [tuple(row) for row in frame.collect()] == [("1",)]
+    finally:
+        spark.conf.set("spark.sql.autoBroadcastJoinThreshold", str(before))
+
+
+def test_names_that_spark_cannot_tell_apart_are_refused(spark: SparkSession, store: Store) -> None:
+    """Two tables that differ only in case would silently be one view."""
+    store.create_table("Events", "k int")
+    store.create_table("events", "k int")
+    with pytest.raises(UsageError, match="`Events` and `events`"):
+        instar.register(spark, store)
+
+
+def test_registering_changes_no_setting(spark: SparkSession, store: Store) -> None:
+    """The session is as it was, but for views and the data source."""
+    store.create_table("t", "k int")
+    before = dict(spark.conf.getAll)
+    instar.register(spark, store)
+    assert dict(spark.conf.getAll) == before
