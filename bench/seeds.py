@@ -1,11 +1,11 @@
-"""Tables that benchmarks start from, made once a run: several at a time, each in a process of its own."""
+"""Tables that benchmarks start from, made once a run: large ones several at a time, in processes."""
 
 from __future__ import annotations
 
 import os
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from bench.engines import load_engine
 from bench.measure import steps
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 __all__ = ["Seeds"]
+
+_SMALL: Final = 1000
+"""Up to so many parts, a table takes less time than a process."""
 
 
 class Seeds:
@@ -29,14 +32,21 @@ class Seeds:
 
     def make(self, wanted: Iterable[tuple[str, int]]) -> None:
         """Make tables, the longest work first."""
-        ordered = sorted(wanted, key=lambda seed: (seed[0] == "pyiceberg", seed[1]), reverse=True)
-        cores = len(os.sched_getaffinity(0))
-        with ProcessPoolExecutor(min(cores, len(ordered)), mp_context=get_context("spawn")) as pool:
-            made = [
-                pool.submit(_make, engine, self.location(engine, parts), parts) for engine, parts in ordered
-            ]
-            for done in steps(as_completed(made), "making tables", total=len(made)):
-                done.result()
+        jobs = [(engine, self.location(engine, parts), parts) for engine, parts in wanted]
+        for job in jobs:
+            if job[2] <= _SMALL:
+                _make(*job)
+        large = sorted(
+            (job for job in jobs if job[2] > _SMALL),
+            key=lambda job: (job[0] == "pyiceberg", job[2]),
+            reverse=True,
+        )
+        if large:
+            cores = len(os.sched_getaffinity(0))
+            with ProcessPoolExecutor(min(cores, len(large)), mp_context=get_context("spawn")) as pool:
+                made = [pool.submit(_make, *job) for job in large]
+                for done in steps(as_completed(made), "making tables", total=len(made)):
+                    done.result()
 
 
 def _make(engine: str, location: str, parts: int) -> None:
