@@ -12,11 +12,17 @@ import numpy as np
 import pyarrow as pa
 
 from instar.errors import NegativeCountError, UsageError
-from instar.parts.keys import flat_keys
+from instar.parts.keys import arrange, column_keys
 from instar.parts.layout import DIFF, TS, split_updates, whole
 from instar.parts.samples import sample_row
+from instar.schema import Primitive
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+    from instar.parts.keys import Column
     from instar.schema import Schema
 
 __all__ = ["consolidate", "expand", "snapshot_rows"]
@@ -37,15 +43,16 @@ def consolidate(updates: pa.Table, schema: Schema) -> pa.Table:
     order of their first appearance.
     """
     updates = updates.combine_chunks()
-    keys = []
-    for at, field in enumerate(schema.fields):
-        keys += flat_keys(whole(updates.column(at)), field.type, maps_as_sets=True)
-    if TS in updates.column_names:
-        keys.append(whole(updates.column(TS)))
-    diffs = whole(updates.column(DIFF))
+    diffs = whole(updates.column(DIFF)).to_numpy()
     _check_sums(diffs)
-    firsts, sums = _group(keys, diffs)
+    found = arrange(updates.num_rows, _columns(updates, schema))
+    groups = found.groups()
+    if len(groups) == 0:
+        return updates
+    sums = np.add.reduceat(diffs[found.order], groups)
+    firsts = np.minimum.reduceat(found.order, groups)
     left = np.flatnonzero(sums)
+    left = left[np.argsort(firsts[left])]
     kept = updates.take(pa.array(firsts[left]))
     at = kept.schema.get_field_index(DIFF)
     return kept.set_column(at, kept.schema.field(at), pa.array(sums[left]))
@@ -63,20 +70,17 @@ def expand(counted: pa.Table) -> pa.Table:
     return rows.take(pa.array(np.repeat(np.arange(len(counts)), counts)))
 
 
-def _group(keys: list[pa.Array], diffs: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return, for each group of rows with equal keys, its first row and the sum of its diffs."""
-    names = [str(at) for at in range(len(keys))]
-    rows = pa.array(np.arange(len(diffs)))
-    table = pa.Table.from_arrays([*keys, rows, diffs], names=[*names, "row", "diff"])
-    groups = table.group_by(names, use_threads=False).aggregate([("row", "min"), ("diff", "sum")])
-    firsts, sums = groups.column("row_min").to_numpy(), groups.column("diff_sum").to_numpy()
-    order = np.argsort(firsts)
-    return firsts[order], sums[order]
+def _columns(updates: pa.Table, schema: Schema) -> Iterator[Column]:
+    """Yield what makes rows equal."""
+    for at, field in enumerate(schema.fields):
+        yield column_keys(whole(updates.column(at)), field.type, maps_as_sets=True)
+    if TS in updates.column_names:
+        yield column_keys(whole(updates.column(TS)), Primitive("bigint"))
 
 
-def _check_sums(diffs: pa.Array) -> None:
+def _check_sums(diffs: npt.NDArray[np.int64]) -> None:
     """Make sure that no sum can exceed 64 bits, whatever the groups are."""
-    if np.abs(diffs.to_numpy().astype(np.float64)).sum() >= _SAFE_SUM:
+    if np.abs(diffs.astype(np.float64)).sum() >= _SAFE_SUM:
         raise UsageError(
             "these diffs are too large to be added up in 64 bits: no row can be there that often"
         )

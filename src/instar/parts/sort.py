@@ -4,18 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from instar.parts.keys import dense_ranks, flat_keys, sort_by_keys
+import pyarrow as pa
+
+from instar.parts.keys import arrange, column_keys
 from instar.parts.layout import UPDATE_FIELDS, locate, whole
-from instar.schema import Field, Schema, Struct
+from instar.schema import Field, Primitive, Schema, Struct
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     import numpy as np
     import numpy.typing as npt
-    import pyarrow as pa
 
-__all__ = ["rank_rows", "row_keys", "sort_indices", "sort_rows"]
+    from instar.parts.keys import Column
+
+__all__ = ["compared_fields", "rank_rows", "sort_indices", "sort_rows"]
 
 
 def sort_rows(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> pa.Table:
@@ -26,28 +29,23 @@ def sort_rows(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> 
 
 def sort_indices(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> pa.Array:
     """Return the positions of the rows of a table, in order."""
-    return sort_by_keys(row_keys(table, schema, order_by), table.num_rows)
+    return pa.array(arrange(table.num_rows, _columns(table, schema, order_by)).order)
 
 
 def rank_rows(table: pa.Table, schema: Schema, field_ids: Sequence[int]) -> npt.NDArray[np.int64]:
-    """Number the rows of a table by some of its fields: rows that are equal in them have equal numbers."""
-    table = table.combine_chunks()
-    keys: list[pa.Array] = []
-    for field_id in field_ids:
-        trail = locate(schema.fields, field_id)
-        keys += flat_keys(_column(table, trail), _field(schema.fields, trail).type)
-    return dense_ranks(keys, table.num_rows)
+    """Return a number for each row of a table: those that are equal in some fields have equal numbers."""
+    trails = [locate(schema.fields, field_id) for field_id in field_ids]
+    columns = (column_keys(_column(table, trail), _field(schema.fields, trail).type) for trail in trails)
+    return arrange(table.num_rows, columns).ranks()
 
 
-def row_keys(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> list[pa.Array]:
-    """Return the columns that rows are compared by, one after the other."""
-    keys: list[pa.Array] = []
+def _columns(table: pa.Table, schema: Schema, order_by: Sequence[int]) -> Iterator[Column]:
+    """Yield the columns that rows are compared by, one after the other."""
     for trail, field in compared_fields(schema, order_by):
-        keys += flat_keys(_column(table, trail), field.type)
+        yield column_keys(_column(table, trail), field.type)
     for name in UPDATE_FIELDS:
         if name in table.column_names:
-            keys.append(whole(table.column(name)))
-    return keys
+            yield column_keys(whole(table.column(name)), Primitive("bigint"))
 
 
 def compared_fields(schema: Schema, order_by: Sequence[int] = ()) -> Iterator[tuple[list[int], Field]]:

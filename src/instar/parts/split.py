@@ -44,7 +44,7 @@ class _Splitter:
     def __init__(self, target_bytes: int, buffer_bytes: int) -> None:
         self._target = target_bytes
         self._most = buffer_bytes
-        self._limit = min(target_bytes, buffer_bytes)  # as if nothing compressed, until it is known
+        self._limit = min(buffer_bytes, 2 * target_bytes)  # a guess: most rows compress to half and less
 
     def learn(self, arrow_bytes: int, file_bytes: int) -> None:
         """Expect the next rows to compress as the last ones did."""

@@ -142,7 +142,8 @@ def test_parts_come_near_their_target() -> None:
     for batches, rows in ((200, 1000), (1, 200_000), (4, 50_000)):
         parts = [new.part for new in write_parts(numbers(batches, rows), NUMBERS, limits=limits)]
         assert sum(part.rows for part in parts) == 200_000
-        assert all(300_000 < part.size < 500_000 for part in parts[:-1])
+        assert 300_000 < parts[0].size < 1_000_000  # nobody knows yet that these rows do not compress
+        assert all(300_000 < part.size < 500_000 for part in parts[1:-1])
         assert [part.run for part in parts] == list(range(len(parts)))
 
 
@@ -151,7 +152,7 @@ def test_compression_is_learned() -> None:
     limits = PartLimits(file_bytes=100_000, buffer_bytes=1_000_000)
     constant = (pa.record_batch({"a": [at] * 1000, "b": [at] * 1000}) for at in range(400))
     rows = [new.part.rows for new in write_parts(constant, NUMBERS, limits=limits)]
-    assert rows[0] * 16 == pytest.approx(100_000, rel=0.2)
+    assert rows[0] * 16 == pytest.approx(200_000, rel=0.2)
     assert rows[1] * 16 == pytest.approx(1_000_000, rel=0.2)
 
 
@@ -167,7 +168,7 @@ def test_no_more_is_read_than_one_part_needs() -> None:
 
     parts = write_parts(counted(), NUMBERS, limits=PartLimits(file_bytes=160_000))
     next(parts)
-    assert read <= 11
+    assert read <= 22
 
 
 def test_no_rows_make_no_parts() -> None:
