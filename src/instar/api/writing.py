@@ -2,29 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from instar.errors import ConflictError, UsageError
-from instar.parts import DIFF, conform, open_stream
+from instar.errors import ConflictError, UsageError, WriterFencedError
+from instar.parts import DIFF, conform, open_stream, rank_rows
 from instar.schema import arrow_schema
 from instar.state import Appended
+from instar.table import Committed
 from instar.table.read import read_snapshot
 from instar.table.snapshot import plan_snapshot, resolve_reader
-from instar.table.write import resolve_writer, store_parts, write_rows
+from instar.table.write import ATTEMPTS, WriterSchema, repeated_key, resolve_writer, store_parts, write_rows
 
 if TYPE_CHECKING:
     from instar.state import TableState
-    from instar.table import Committed, Services, TableLog
+    from instar.table import Services, TableLog
 
 __all__ = ["Commit", "Data", "as_commit", "upsert_data", "write_data"]
 
 Data = Any
 """A Spark DataFrame, or what `instar.parts.open_stream` takes."""
-
-_ATTEMPTS: Final = 5
 
 
 class Commit(NamedTuple):
@@ -51,6 +50,8 @@ def write_data(
     if dropped not in {"refuse", "discard"}:
         raise UsageError(f"dropped={dropped!r}: values of dropped columns are 'refuse'd or 'discard'ed")
     state = log.load()
+    if token is not None and state.find_token(token) is not None:
+        return as_commit(Committed(state, None), token)
     if is_spark_frame(data):
         from instar.spark import arrow_frame, incoming_schema, store_frame  # noqa: PLC0415 -- only then
 
@@ -90,44 +91,39 @@ def upsert_data(services: Services, log: TableLog, data: Data) -> Commit:
         from instar.spark import upsert_rows  # noqa: PLC0415 -- only then
 
         return as_commit(upsert_rows(services, log, data))
-    rows = pa.Table.from_batches(
-        conform(data, state.history.latest), schema=arrow_schema(state.history.latest)
-    )
-    for _ in range(_ATTEMPTS):
+    given = open_stream(data).read_all()  # perhaps it can be read only once
+    for _ in range(ATTEMPTS):
         with log.pinned() as pinned:
+            latest = pinned.history.latest
+            rows = pa.Table.from_batches(conform(given, latest), schema=arrow_schema(latest))
             changes = _replacing(services, pinned, rows)
-            writer = resolve_writer(pinned, changes.schema, None, evolve=False)
-            batches = conform(changes, writer.schema, updates=True)
+            batches = conform(changes, latest, updates=True)
             try:
                 committed = write_rows(
                     services,
                     log,
-                    writer,
+                    WriterSchema(latest, pinned.history.latest_id),
                     lambda plan, batches=batches: store_parts(plan, batches, "0"),  # type: ignore[misc]
                     expected_upper=pinned.upper,
                 )
-            except ConflictError:
-                continue
+            except (ConflictError, WriterFencedError):
+                continue  # somebody wrote, or dropped a column that the rows to retract have values in
             return as_commit(committed)
     raise ConflictError(
-        f"cannot upsert into `{log.name}`: others wrote to it each of {_ATTEMPTS} times. Try again."
+        f"cannot upsert into `{log.name}`: others changed it each of {ATTEMPTS} times. Try again."
     )
 
 
 def _replacing(services: Services, state: TableState, rows: pa.Table) -> pa.Table:
     """Return the rows to add, and with -1 those of the same keys that are there now."""
     latest = state.history.latest
-    keys = [field.name for field in latest.fields if field.id in state.key]
-    if rows.group_by(keys).aggregate([([], "count_all")]).num_rows < rows.num_rows:
-        raise UsageError(
-            f"the data has the same key ({', '.join(keys)}) more than once: which row shall stay?"
-        )
     plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
     current = pa.Table.from_batches(read_snapshot(services.blob, plan), schema=arrow_schema(latest))
-    position = pa.array(np.arange(current.num_rows))
-    wanted = rows.select(keys)
-    hits = current.select(keys).append_column("_at", position).join(wanted, keys, join_type="left semi")
-    gone = current.take(hits.column("_at"))
+    ranks = rank_rows(pa.concat_tables([current, rows]), latest, state.key)
+    here, new = np.split(ranks, [current.num_rows])
+    if len(np.unique(new)) < len(new):
+        raise repeated_key(state)
+    gone = current.filter(pa.array(np.isin(here, new)))
     return pa.concat_tables([_with_diff(gone, -1), _with_diff(rows, 1)])
 
 

@@ -19,7 +19,8 @@ from instar.errors import (
     UsageError,
     WriterFencedError,
 )
-from instar.schema import Map, Schema, format_path
+from instar.schema import List, Map, Schema, Struct, format_path
+from instar.schema.paths import ELEMENT, KEY, VALUE
 from instar.state.commits import (
     Appended,
     Compacted,
@@ -33,8 +34,9 @@ from instar.state.commits import (
 from instar.state.parts import Place
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
+    from instar.schema import Type
     from instar.state.commits import Step
     from instar.state.table_state import TableState
 
@@ -99,8 +101,8 @@ def append(
 ) -> tuple[Step, ...]:
     """Add a batch whose `lower` is the table's upper; a token that is remembered makes it no step.
 
-    `present` are the leaf fields that have values in the batch: if the latest schema has deleted one of
-    them, the values could never be read, and the writer is fenced unless it says to discard them.
+    `present` are the fields, at every level, that have values in the batch: if the latest schema has
+    deleted one of them, the values could never be read, and the writer is fenced unless it discards them.
     """
     batch = step.batch
     if step.token is not None and state.find_token(step.token) is not None:
@@ -167,7 +169,24 @@ def _lost_columns(state: TableState, schema_id: int, present: Collection[int]) -
     if schema_id == state.history.latest_id or not present:
         return []
     lost = state.history.migration_type.deleted_ids().intersection(present)
-    return [format_path(path) for path, leaf in state.history.schemas[schema_id].leaves() if leaf.id in lost]
+    written = Struct(state.history.schemas[schema_id].fields)
+    return [format_path(path) for path in _paths_to(written, lost, ())] if lost else []
+
+
+def _paths_to(type_: Type, ids: Collection[int], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
+    """Yield the paths of fields with these ids, and nothing below them."""
+    match type_:
+        case Struct(fields=members):
+            for member in members:
+                if member.id in ids:
+                    yield (*path, member.name)
+                else:
+                    yield from _paths_to(member.type, ids, (*path, member.name))
+        case List(element=element):
+            yield from _paths_to(element, ids, (*path, ELEMENT))
+        case Map(key=key, value=value):
+            yield from _paths_to(key, ids, (*path, KEY))
+            yield from _paths_to(value, ids, (*path, VALUE))
 
 
 def _check_key_stays(state: TableState, schema: Schema) -> None:

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from instar.errors import UpperMismatchError
 from instar.state import Appended, BatchHeader, Compacted, NewBatch, PlacedPart
 from instar.state.commands import advance_since, append, check_schema_id, compact, evolve
 from instar.table.rollup import ChunkWriter
@@ -55,13 +56,19 @@ class PartWriter:
         """Append parts as one batch.
 
         Without `upper`, the batch is put at the end of the table, at the time of the clock or right after
-        what is there; with it, the batch ends there. With `expected_upper`, it fails if the table moved on.
+        what is there; with it, the batch ends there. It fails if the table is complete past a time that a
+        part has of its own, and with `expected_upper`, if the table moved on.
         With `evolved`, the table evolves to that schema in the same commit, and `schema_id` is its id.
         """
         chunks, inline = self._laid_out(parts, schema_id, evolved)
+        earliest = min((part.ts_min for part in parts if part.ts_min is not None), default=None)
 
         def decide(state: TableState | None) -> tuple[Step, ...]:
             current = self._log.check_exists(state, self._table_id)
+            if token is not None and current.find_token(token) is not None:
+                return ()
+            if earliest is not None and earliest < current.upper:
+                raise UpperMismatchError(current.name, expected=earliest, current=current.upper)
             end = max(self._services.clock(), current.upper) + 1 if upper is None else upper
             batch = NewBatch(current.upper, end, schema_id, inline, chunks)
             first, after = _evolved(current, schema_id, evolved)
@@ -72,7 +79,7 @@ class PartWriter:
                 present=present,
                 discard=discard,
             )
-            return (*first, *then) if then else ()
+            return (*first, *then)
 
         return self._log.commit(decide)
 

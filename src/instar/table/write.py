@@ -7,14 +7,16 @@ one commit, made by whoever began the write.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 from msgspec.structs import replace
 
 from instar.errors import UsageError
 from instar.parts import PartLimits, new_columns, write_parts
-from instar.schema import SchemaUpdate
+from instar.parts.layout import locate
+from instar.schema import SchemaUpdate, format_path
+from instar.schema.types import member_fields
 from instar.state import Part
 from instar.state.commands import check_schema_id
 from instar.table.append import begin_write
@@ -25,13 +27,26 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from instar.schema import Schema
+    from instar.schema import Field, Schema
     from instar.state import TableState
     from instar.storage import Blob
     from instar.table.log import Committed, TableLog
     from instar.table.services import Services
 
-__all__ = ["StoredPart", "StoringPlan", "WriterSchema", "resolve_writer", "store_parts", "write_rows"]
+__all__ = [
+    "ATTEMPTS",
+    "StoredPart",
+    "StoringPlan",
+    "WriterSchema",
+    "key_paths",
+    "repeated_key",
+    "resolve_writer",
+    "store_parts",
+    "write_rows",
+]
+
+ATTEMPTS: Final = 5
+"""How often a change that depends on what is there is worked out again before it is given up."""
 
 Store = Callable[["StoringPlan"], Iterable["StoredPart"]]
 """Stores rows as parts by a plan: in process, or on executors."""
@@ -120,17 +135,39 @@ def store_parts(plan: StoringPlan, batches: Iterable[pa.RecordBatch], task: str)
     """Store conformed batches as parts, one in memory at a time; `task` tells attempts apart."""
     for number, new in enumerate(write_parts(batches, plan.schema, plan.order_by, limits=plan.limits)):
         key = part_key(plan.table_id, plan.write_id, f"{task}-{number}")
-        plan.blob.put(key, memoryview(new.data))
+        plan.blob.put(key, memoryview(new.data).cast("B"))  # Arrow says that its bytes are signed
         yield StoredPart(replace(new.part, key=key), tuple(sorted(new.present)))
+
+
+def key_paths(state: TableState) -> list[tuple[str, ...]]:
+    """Return the names that lead to each column of the key."""
+    return [_names(state.history.latest.fields, field_id) for field_id in state.key]
+
+
+def repeated_key(state: TableState) -> UsageError:
+    """Return what to say of data to upsert in which two rows have one key."""
+    keys = ", ".join(format_path(path) for path in key_paths(state))
+    return UsageError(
+        f"the data for `{state.name}` has the same key ({keys}) more than once: which row shall stay?"
+    )
+
+
+def _names(fields: tuple[Field, ...], field_id: int) -> tuple[str, ...]:
+    names = []
+    for at in locate(fields, field_id):
+        names.append(fields[at].name)
+        fields = tuple(member_fields(fields[at].type))
+    return tuple(names)
 
 
 def _upper(state: TableState, parts: list[Part]) -> int | None:
     """Return where a batch with times of its own ends; they must all be to come."""
-    if not any(part.ts_max is not None for part in parts):
+    times = [(part.ts_min, part.ts_max) for part in parts if part.ts_min is not None]
+    if not times:
         return None
-    earliest = min(part.ts_min for part in parts if part.ts_min is not None)
+    earliest = min(first for first, _ in times)
     if earliest < state.upper:
         raise UsageError(
             f"cannot write to `{state.name}` at time {earliest}: the table is complete up to {state.upper}"
         )
-    return max(part.ts_max for part in parts if part.ts_max is not None) + 1
+    return max(last for _, last in times if last is not None) + 1

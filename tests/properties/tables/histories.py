@@ -1,0 +1,225 @@
+"""Random histories: appends, changes, upserts and evolutions, done to a real table and to the model alike.
+
+Data comes to the table in every form that it takes; who can make a Spark frame gives it as another form.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from random import Random
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+import pandas as pd  # type: ignore[import-untyped] # no stubs for what is needed here
+import pyarrow as pa
+from hypothesis import strategies as st
+
+from instar.api.table import Table
+from instar.parts import DIFF, TS, PartLimits
+from instar.schema import List, Map, Schema, Struct
+from instar.schema.paths import quote_name
+from instar.schema.schema import number_fields
+from instar.schema.types import member_fields, walk_fields
+from instar.table import create_table
+from tests.properties.schema.data import batch_of, random_rows
+from tests.properties.schema.strategies import Ids, draw_fields, draw_legal
+from tests.properties.tables.model import Model, row_key
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from hypothesis.strategies import DrawFn
+
+    from instar.schema import Field, Type
+    from instar.table import Services
+    from tests.properties.schema.data import Row
+
+__all__ = ["SMALL", "History", "as_arrow", "as_pandas", "draw_history", "updates_table"]
+
+SMALL = PartLimits(file_bytes=8192, buffer_bytes=1024)
+"""Parts of a few rows, so that every table has many."""
+
+Form = Callable[[pa.Table, Schema], object]
+"""Makes what a user would give from rows in the layout of a schema, perhaps with `_ts` and `_diff`."""
+
+
+def as_arrow(table: pa.Table, _: Schema) -> object:
+    """Give the rows as a reader that can be read once."""
+    return table.to_reader()
+
+
+def as_pandas(table: pa.Table, _: Schema) -> object:
+    """Give the rows as a pandas frame whose columns are Arrow's."""
+    return table.to_pandas(types_mapper=pd.ArrowDtype)
+
+
+def updates_table(
+    rows: Sequence[Row],
+    schema: Schema,
+    random: Random,
+    *,
+    ts: Sequence[int] | None = None,
+    diffs: Sequence[int] | None = None,
+) -> pa.Table:
+    """Lay rows out in several batches, with times and diffs where they are given."""
+    cut = random.randint(0, len(rows))
+    batches = [batch_of(piece, schema, random) for piece in (rows[:cut], rows[cut:])]
+    table = pa.Table.from_batches(batches)
+    for name, values in ((TS, ts), (DIFF, diffs)):
+        if values is not None:
+            table = table.append_column(name, pa.array(np.array(values, np.int64)))
+    return table
+
+
+class History:
+    """A table, its model, and what can happen to both."""
+
+    def __init__(
+        self, table: Table, model: Model, ids: Ids, seed: int, forms: Sequence[Form] = (as_arrow, as_pandas)
+    ) -> None:
+        self.table = table
+        self.model = model
+        self.ids = ids
+        self.random = Random(seed)
+        self.forms = forms
+
+    def give(self, table: pa.Table, schema: Schema) -> object:
+        """Give rows in one of the forms."""
+        return self.random.choice(self.forms)(table, schema)
+
+    def new_rows(self, schema: Schema, most: int = 8) -> list[Row]:
+        """Draw rows; some are there already, and some come twice."""
+        rows = random_rows(self.random, schema, self.random.randint(0, most))
+        if schema == self.model.latest:
+            here = [row for row, _ in self.model.counted()]
+            rows += self.random.sample(here, min(len(here), self.random.randint(0, 2)))
+        return rows + rows[: self.random.choice((0, 0, 1))]
+
+    def append(self, schema_id: int) -> None:
+        """Append under any schema of the history; what a later schema has dropped is null."""
+        schema_id %= len(self.model.schemas)
+        schema = self.model.schemas[schema_id]
+        live = set(self.model.latest.field_ids())
+        rows = [_without_dropped(row, schema.fields, live) for row in self.new_rows(schema)]
+        if any(row is None for row in rows):
+            schema_id, schema = len(self.model.schemas) - 1, self.model.latest
+            rows = list(self.new_rows(schema))
+        kept: list[Row] = [row for row in rows if row is not None]
+        data = self.give(updates_table(kept, schema, self.random), schema)
+        commit = self.table.append(data, schema=schema_id)
+        assert (commit.rows, commit.schema_id) == (len(kept), schema_id)
+        self.model.add(kept, commit.ts, schema_id=schema_id)
+
+    def apply(self, spread: int) -> None:
+        """Retract some of the rows that are there and add others, at up to so many times of their own."""
+        latest = self.model.latest
+        here = self.model.counted()
+        gone = [(row, -self.random.randint(1, count)) for row, count in here if self.random.random() < 0.4]
+        new = [(row, self.random.choice((1, 1, 1, 2))) for row in self.new_rows(latest, 5)]
+        changes = self.random.sample(gone + new, len(gone + new))
+        rows, diffs = [row for row, _ in changes], [diff for _, diff in changes]
+        first = self.table.upper + self.random.randint(0, 2)
+        ts = [first + self.random.randrange(spread) for _ in rows] if spread else None
+        data = self.give(updates_table(rows, latest, self.random, ts=ts, diffs=diffs), latest)
+        commit = self.table.apply(data)
+        for row, at, diff in zip(rows, ts or [commit.ts] * len(rows), diffs, strict=True):
+            self.model.add([row], at, diff)
+
+    def upsert(self) -> None:
+        """Replace rows by others of the same key, and add some."""
+        latest = self.model.latest
+        key_ids = set(self.table.state.key)
+        key = [it for it in latest.fields if it.id in key_ids]
+        here = self.model.counted()
+        rows: dict[object, Row] = {}
+        for row in self.new_rows(latest, 4):
+            if here and self.random.random() < 0.5:
+                same = self.random.choice(here).row
+                row.update({it.id: same[it.id] for it in key})
+            rows[row_key(row, tuple(key))] = row
+        commit = self.table.upsert(self.give(updates_table(list(rows.values()), latest, self.random), latest))
+        for row, count in here:
+            if row_key(row, tuple(key)) in rows:
+                self.model.add([row], commit.ts, -count)
+        self.model.add(rows.values(), commit.ts)
+
+    def evolve(self, schema: Schema) -> None:
+        """Make a schema the latest."""
+        latest_id = len(self.model.schemas) - 1
+        kept = set(schema.field_ids())
+        if schema != self.model.latest and kept.issuperset(self.table.state.key):
+            assert self.table.compare_and_evolve_schema(latest_id, schema) == latest_id + 1
+            self.model.schemas.append(schema)
+
+
+def _without_dropped(row: Row, fields: tuple[Field, ...], live: set[int]) -> Row | None:
+    """Return a row without values that nobody could read, or None if there must be one."""
+    found: Row = {}
+    for it in fields:
+        value = row[it.id]
+        if it.id not in live:
+            if not it.nullable:
+                return None
+            value = None
+        elif not _is_whole(it.type, live) and value is not None:
+            if not isinstance(it.type, Struct):
+                return None
+            value = _without_dropped(value, it.type.fields, live)
+            if value is None:
+                return None
+        found[it.id] = value
+    return found
+
+
+def _is_whole(type_: Type, live: set[int]) -> bool:
+    """Whether everything inside a type is still there."""
+    return all(it.id in live for it in walk_fields(tuple(member_fields(type_))))
+
+
+def _has_map(type_: Type) -> bool:
+    match type_:
+        case Map():
+            return True
+        case List(element=element):
+            return _has_map(element)
+        case Struct(fields=members):
+            return any(_has_map(member.type) for member in members)
+    return False
+
+
+def draw_history(
+    data: st.DataObject,
+    services: Services,
+    forms: Sequence[Form] = (as_arrow, as_pandas),
+    *,
+    depth: int = 2,
+    most: int = 7,
+    name: str = "table",
+    delete: Callable[[History], None] | None = None,
+) -> History:
+    """Draw a table and let some things happen to it."""
+    draw = cast("DrawFn", data.draw)
+    ids = Ids(draw(st.sampled_from((1, 7, 4321))), 0)
+    first = Schema(number_fields(draw_fields(draw, ids, depth, most=4)))
+    ids.last = 5000
+    names = [quote_name(it.name) for it in first.fields if not _has_map(it.type)]
+    chosen = st.lists(st.sampled_from(names), max_size=2, unique=True) if names else st.just([])
+    order_by, key = draw(chosen), draw(chosen)
+    log = create_table(services, name, first, order_by=order_by, key=key)
+    history = History(Table(services, log), Model([first]), ids, draw(st.integers(0, 2**32 - 1)), forms)
+    steps = ["append", "append", "apply", "apply", "evolve", "evolve", *["upsert"] * bool(key)]
+    steps += ["delete"] * (delete is not None)
+    history.append(0)
+    for step in draw(st.lists(st.sampled_from(steps), min_size=2, max_size=most)):
+        match step:
+            case "append":
+                history.append(draw(st.sampled_from([*range(len(history.model.schemas)), -1])))
+            case "apply":
+                history.apply(draw(st.sampled_from((0, 0, 1, 3))))
+            case "upsert":
+                history.upsert()
+            case "delete" if delete is not None:
+                delete(history)
+            case "evolve":
+                history.evolve(draw_legal(draw, history.model.latest, ids))
+    return history

@@ -1,0 +1,154 @@
+"""Upserts in process: what a key is, what is replaced, and what happens if others are faster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+from instar.errors import ConflictError, DataMismatchError, UsageError
+from instar.table.write import write_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from instar.api.store import Store
+    from instar.api.table import Table
+
+NAN = float("nan")
+
+
+def rows_of(table: Table) -> list[tuple[Any, ...]]:
+    """Return the rows of a table, in an order that does not depend on it."""
+    return sorted((tuple(row.values()) for row in table.snapshot().to_arrow().to_pylist()), key=repr)
+
+
+def before_commit(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[], object], *, times: int = 1) -> None:
+    """Let somebody else do something after an upsert has been worked out and before it is committed."""
+    left = iter(range(times))
+
+    def meddling(*args: Any, **kwargs: Any) -> object:  # noqa: ANN401 -- whatever the original takes
+        if kwargs.get("expected_upper") is not None and next(left, None) is not None:
+            meddle()
+        return write_rows(*args, **kwargs)
+
+    monkeypatch.setattr("instar.api.writing.write_rows", meddling)
+
+
+@pytest.mark.parametrize(
+    ("key_type", "key", "twin", "other"),
+    [
+        ("int", 1, 1, 2),
+        ("string", "a", "a", "b"),
+        ("int", None, None, 0),
+        ("double", NAN, NAN, 0.0),
+        ("double", 0.0, -0.0, 1.0),
+        ("struct<a: int, b: string>", {"a": 1, "b": None}, {"a": 1, "b": None}, {"a": 1, "b": ""}),
+        ("struct<a: int>", None, None, {"a": None}),
+        ("array<int>", [1, None], [1, None], [1]),
+    ],
+)
+def test_a_row_replaces_the_rows_of_the_same_key(
+    store: Store, key_type: str, key: object, twin: object, other: object
+) -> None:
+    """Keys are equal as rows are: null is null, NaN is NaN, zeros have no sign, members count one by one."""
+    table = store.create_table("t", f"k {key_type}, v int", key=["k"])
+    type_ = pa.schema([("k", _arrow(table, "k")), ("v", pa.int32())])
+    table.append(pa.table({"k": [key, other], "v": [1, 1]}, schema=type_))
+    commit = table.upsert(pa.table({"k": [twin], "v": [2]}, schema=type_))
+    assert commit.rows == 2
+    found = table.snapshot().to_arrow()
+    assert sorted(found.column("v").to_pylist()) == [1, 2]
+    kept = found.filter(pa.array([value == 1 for value in found.column("v").to_pylist()]))
+    assert repr(kept.column("k").to_pylist()) == repr([other])
+
+
+def _arrow(table: Table, column: str) -> pa.DataType:
+    return table.snapshot().to_arrow().schema.field(column).type
+
+
+def test_a_member_of_a_struct_can_be_the_key(store: Store) -> None:
+    """Only the member counts; what else is in its struct is replaced with the row."""
+    table = store.create_table("t", "s struct<id: int, x: int>, v int", key=["s.id"])
+    table.append(pa.table({"s": [{"id": 1, "x": 1}, {"id": 2, "x": 1}], "v": [1, 1]}, schema=_layout(table)))
+    table.upsert(pa.table({"s": [{"id": 1, "x": 9}], "v": [2]}, schema=_layout(table)))
+    assert rows_of(table) == [({"id": 1, "x": 9}, 2), ({"id": 2, "x": 1}, 1)]
+
+
+def _layout(table: Table) -> pa.Schema:
+    return table.snapshot().to_arrow().schema
+
+
+@pytest.mark.parametrize("keys", [[1, 1], [None, None]])
+def test_data_with_a_key_twice_is_refused(store: Store, keys: list[int | None]) -> None:
+    """Nobody knows which of the rows shall stay, so none is written."""
+    table = store.create_table("t", "k int, v int", key=["k"])
+    seqno = table.state.seqno
+    with pytest.raises(UsageError, match=r"the same key \(k\) more than once"):
+        table.upsert(pa.table({"k": pa.array(keys, pa.int32()), "v": pa.array([1, 2], pa.int32())}))
+    assert table.state.seqno == seqno
+
+
+def test_a_table_without_a_key_takes_no_upserts(store: Store) -> None:
+    """It says so, and how to make one that does."""
+    table = store.create_table("t", "k int")
+    with pytest.raises(UsageError, match="has no key"):
+        table.upsert(pa.table({"k": pa.array([1], pa.int32())}))
+
+
+def test_data_must_have_a_key_that_is_not_null(store: Store) -> None:
+    """A key column that may not be null is neither left out nor null."""
+    table = store.create_table("t", "k int not null, v int", key=["k"])
+    for data in ({"v": pa.array([1], pa.int32())}, {"k": pa.array([None], pa.int32())}):
+        with pytest.raises(DataMismatchError):
+            table.upsert(pa.table(data))
+    assert rows_of(table) == []
+
+
+def test_a_row_that_came_meanwhile_is_replaced_too(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An append between reading and committing makes the upsert start over, even with data read once."""
+    table = store.create_table("t", "k int, v int", key=["k"])
+
+    def insert(value: int) -> pa.Table:
+        return pa.table({"k": pa.array([1], pa.int32()), "v": pa.array([value], pa.int32())})
+
+    before_commit(monkeypatch, lambda: store.table("t").append(insert(5)), times=2)
+    table.upsert(insert(7).to_reader())
+    assert rows_of(table) == [(1, 7)]
+
+
+def test_a_column_that_came_meanwhile_is_null(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An evolution and an append between reading and committing: the data is brought to the new schema."""
+    table = store.create_table("t", "k int, v int", key=["k"])
+    table.append(pa.table({"k": pa.array([1, 2], pa.int32()), "v": pa.array([1, 1], pa.int32())}))
+
+    def meddle() -> None:
+        other = store.table("t")
+        other.evolve().add_column("w", "int", first=True).commit()
+        other.append(pa.table({"k": pa.array([1], pa.int32()), "w": pa.array([3], pa.int32())}))
+
+    before_commit(monkeypatch, meddle)
+    table.upsert(pa.table({"k": pa.array([1], pa.int32()), "v": pa.array([7], pa.int32())}).to_reader())
+    assert rows_of(table) == [(None, 1, 7), (None, 2, 1)]
+
+
+def test_a_column_that_went_meanwhile_does_not_fence(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows to retract have values in a column dropped between: the upsert starts over without it."""
+    table = store.create_table("t", "k int, v int, w int", key=["k"])
+    table.append(
+        pa.table({"k": pa.array([1, 2], pa.int32()), "w": pa.array([1, 1], pa.int32())}),
+    )
+    before_commit(monkeypatch, lambda: store.table("t").evolve().drop_column("w").commit())
+    table.upsert(pa.table({"k": pa.array([1], pa.int32()), "v": pa.array([7], pa.int32())}))
+    assert rows_of(table) == [(1, 7), (2, None)]
+
+
+def test_an_upsert_that_never_comes_first_gives_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """If others write each time, it is a conflict, and nothing of the upsert is there."""
+    table = store.create_table("t", "k int", key=["k"])
+    two = pa.table({"k": pa.array([2], pa.int32())})
+    before_commit(monkeypatch, lambda: store.table("t").append(two), times=100)
+    with pytest.raises(ConflictError, match="cannot upsert into `t`"):
+        table.upsert(pa.table({"k": pa.array([1], pa.int32())}))
+    assert rows_of(table) == [(2,)] * 5
