@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from instar.schema import Schema, arrow_schema
-from instar.table.read import read_snapshot
+from instar.table.filter import Filter
+from instar.table.read import read_filtered, read_snapshot
 from instar.table.snapshot import plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
@@ -58,13 +59,16 @@ class Snapshot:
 
         return snapshot_frame(spark, self._plan, self._services.blob.location, self._pin)
 
-    def to_arrow(self) -> pa.Table:
-        """Return the rows as an Arrow table, without a JVM."""
-        return pa.Table.from_batches(self.to_batches(), schema=arrow_schema(self.schema))
+    def to_arrow(self, where: str | None = None) -> pa.Table:
+        """Return the rows, or those that a Spark SQL condition is true for, as Arrow, without a JVM."""
+        return pa.Table.from_batches(self.to_batches(where), schema=arrow_schema(self.schema))
 
-    def to_batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows as Arrow batches, part by part."""
-        return read_snapshot(self._services.blob, self._plan)
+    def to_batches(self, where: str | None = None) -> Iterator[pa.RecordBatch]:
+        """Yield the rows batch by batch; with a condition, only parts that may have such rows are read."""
+        if where is None:
+            return read_snapshot(self._services.blob, self._plan)
+        condition = Filter.parse(where, self._plan.reader.whole, self._services.clock())
+        return read_filtered(self._services, self._plan, condition)
 
     def __repr__(self) -> str:
         return f"Snapshot({self._plan.state.name!r}, as_of={self.as_of})"

@@ -10,36 +10,52 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from instar.parts import TS, read_part, snapshot_rows
-from instar.schema import plan_migration
+from instar.schema import Schema, plan_migration
 from instar.state import Part
 from instar.state.chunk import FILES, TIMES
+from instar.table.snapshot import check_fence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from instar.schema import Schema
     from instar.state import TableState
     from instar.state.manifest import Columns
     from instar.storage import Blob
+    from instar.table.filter import Filter
+    from instar.table.services import Services
     from instar.table.snapshot import SnapshotPlan
 
-__all__ = ["read_snapshot", "read_updates"]
+__all__ = ["open_part", "placed_parts", "read_filtered", "read_snapshot", "read_updates"]
 
 
 def read_snapshot(blob: Blob, plan: SnapshotPlan) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a snapshot under the reader's schema; what must be consolidated comes last."""
-    for part, ts, schema_id in _parts(plan.scan):
+    for part, ts, schema_id in placed_parts(plan.scan):
         written = plan.state.history.schemas[schema_id]
-        yield from read_part(_source(blob, part), part, written, plan.reader.schema, ts=ts)
+        yield from read_part(open_part(blob, part), part, written, plan.reader.schema, ts=ts)
     if plan.merge[FILES].num_rows:
         yield from _merged(blob, plan)
 
 
+def read_filtered(services: Services, plan: SnapshotPlan, condition: Filter) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a snapshot for which a condition is true, opening only parts that may have any."""
+    wanted = plan.reader.schema
+    shown = {field.id for field in wanted.fields}
+    also = [field for field in condition.schema.fields if field.id in condition.columns - shown]
+    wider = plan.reader._replace(schema=Schema((*wanted.fields, *also)))
+    check_fence(plan.state, wider)
+    chosen = condition.plan(services.chunks, plan._replace(reader=wider))
+    for batch in read_snapshot(services.blob, chosen):
+        kept = batch.filter(condition.rows(batch, wider.schema))
+        if kept.num_rows:
+            yield kept.select(range(len(wanted.fields)))
+
+
 def read_updates(blob: Blob, state: TableState, columns: Columns, reader: Schema) -> Iterator[pa.RecordBatch]:
     """Yield the updates of parts, with `_ts` and `_diff`."""
-    for part, ts, schema_id in _parts(columns):
+    for part, ts, schema_id in placed_parts(columns):
         written = state.history.schemas[schema_id]
-        yield from read_part(_source(blob, part), part, written, reader, updates=True, ts=ts)
+        yield from read_part(open_part(blob, part), part, written, reader, updates=True, ts=ts)
 
 
 def _merged(blob: Blob, plan: SnapshotPlan) -> Iterator[pa.RecordBatch]:
@@ -52,7 +68,7 @@ def _merged(blob: Blob, plan: SnapshotPlan) -> Iterator[pa.RecordBatch]:
         yield shown.apply(batch)
 
 
-def _parts(columns: Columns) -> Iterator[tuple[Part, int, int]]:
+def placed_parts(columns: Columns) -> Iterator[tuple[Part, int, int]]:
     """Yield parts with the time of their batch and the schema that they were written under."""
     for file, times in zip(columns[FILES].to_pylist(), columns[TIMES].to_pylist(), strict=True):
         part = Part(
@@ -67,7 +83,7 @@ def _parts(columns: Columns) -> Iterator[tuple[Part, int, int]]:
         yield part, times["upper"] - 1, times["schema_id"]
 
 
-def _source(blob: Blob, part: Part) -> str | pa.NativeFile:
+def open_part(blob: Blob, part: Part) -> str | pa.NativeFile:
     """Open a part so that only what is needed of it is fetched."""
     location = blob.location(part.key)
     return (

@@ -35,9 +35,10 @@ _OVERLAP_FIELDS: Final = 8
 
 
 class Reader(NamedTuple):
-    """What a reader wants to see: a schema, and its id if it is one of the table's, whole or projected."""
+    """What a reader wants to see: the columns, the schema they were chosen from, and its id if it has one."""
 
     schema: Schema
+    whole: Schema
     schema_id: int | None
 
 
@@ -66,7 +67,7 @@ def resolve_reader(state: TableState, schema: Schema | int | None, columns: Sequ
         if not 0 <= schema_id <= history.latest_id:
             raise SchemaNotFoundError(state.name, schema_id, latest=history.latest_id)
         chosen = history.schemas[schema_id]
-    return Reader(chosen if columns is None else chosen.select(columns), schema_id)
+    return Reader(chosen if columns is None else chosen.select(columns), chosen, schema_id)
 
 
 def check_fence(state: TableState, reader: Reader) -> None:
