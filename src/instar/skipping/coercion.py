@@ -16,6 +16,7 @@ from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, name_of
 from instar.skipping.literals import fold_string
 
 __all__ = [
+    "BINARY",
     "DATE",
     "DAY_TIME",
     "DOUBLE",
@@ -29,6 +30,7 @@ __all__ = [
     "common_type",
     "decimal_result",
     "is_number",
+    "round_type",
     "wider_decimal",
 ]
 
@@ -36,6 +38,7 @@ INT: Final = Primitive("int")
 LONG: Final = Primitive("bigint")
 DOUBLE: Final = Primitive("double")
 STRING: Final = Primitive("string")
+BINARY: Final = Primitive("binary")
 DATE: Final = Primitive("date")
 TIMESTAMP: Final = Primitive("timestamp")
 TIMESTAMP_NTZ: Final = Primitive("timestamp_ntz")
@@ -122,6 +125,17 @@ def _common_number(left: Type, right: Type, mode: Mode) -> Type | None:
         return DOUBLE if mode is Mode.ANSI else Primitive("float")
     first, second = as_decimal(left), as_decimal(right)
     return None if first is None or second is None else wider_decimal(first, second)
+
+
+def round_type(type_: Type | None, digits: int) -> Type | None:
+    """Return the type of a number that is rounded to some digits after the point."""
+    if not isinstance(type_, Decimal):
+        return type_ if is_number(type_) else None
+    whole = type_.precision - type_.scale + 1
+    if digits < 0:
+        return Decimal(min(max(whole, 1 - digits), MAX_PRECISION), 0)
+    scale = min(type_.scale, digits)
+    return Decimal(min(whole + scale, MAX_PRECISION), scale)
 
 
 def decimal_result(function: Function, left: Decimal, right: Decimal) -> Decimal | None:

@@ -120,5 +120,6 @@ class Function(StrEnum):
     DAYS_AS_NUMBER = auto()
     NUMBER_AS_DAYS = auto()
     FORMAT_UNIX_SECONDS = auto()
+    FORMAT_TIMESTAMP = auto()
     FROM_UTC = auto()
     TO_UTC = auto()

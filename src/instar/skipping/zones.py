@@ -136,6 +136,8 @@ def _find_zone(name: str | None) -> Zone | None:
         sign, hours, minutes = match.groups()
         offset = int(hours) * HOUR + int(minutes or 0) * MINUTE
         return _fixed_zone(offset if sign == "+" else -offset) if offset <= _MOST else None
+    if "/" not in (name or ""):
+        return None  # three letters mean different things to different people
     try:
         zone = ZoneInfo(name or "")
     except (LookupError, ValueError, OSError):

@@ -14,6 +14,7 @@ from instar.skipping import exact
 from instar.skipping.exact import Ints, constant
 from instar.skipping.functions import Mode
 from instar.skipping.kernels.floating import Reals, rounded
+from instar.skipping.kernels.formats import date_text
 from instar.skipping.kernels.outcome import Kernel, Outcome, any_value, fitted, unknown
 from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, limits, name_of, scale_of
 from instar.skipping.spans import NO, YES, Real, Span, Text, Truth, Whole
@@ -228,7 +229,7 @@ _KERNELS: Final[dict[tuple[str, str], Kernel]] = {
     ("timestamp", "real"): _timestamp_to_real,
     ("timestamp", "string"): any_value,
     ("timestamp_ntz", "string"): any_value,
-    ("date", "string"): any_value,
+    ("date", "string"): date_text,
     ("day-time", "day-time"): _same_value,
     ("year-month", "year-month"): _same_value,
     ("string", "binary"): _same_bytes,

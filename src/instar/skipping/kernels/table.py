@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from instar.skipping.functions import Function
-from instar.skipping.kernels import arithmetic, floating
-from instar.skipping.kernels.casts import cast
+from instar.skipping.kernels import arithmetic, calendar, casts, floating, formats, moments, rounding, text
 from instar.skipping.kernels.compare import COMPARISONS
 from instar.skipping.kinds import Kind
 
@@ -15,29 +14,81 @@ if TYPE_CHECKING:
 
 __all__ = ["KERNELS", "find_kernel"]
 
-_NUMBERS: Final[dict[Function, dict[Kind, Kernel]]] = {
-    Function.ADD: {Kind.WHOLE: arithmetic.add, Kind.REAL: floating.add},
-    Function.SUBTRACT: {Kind.WHOLE: arithmetic.subtract, Kind.REAL: floating.subtract},
-    Function.MULTIPLY: {Kind.WHOLE: arithmetic.multiply, Kind.REAL: floating.multiply},
-    Function.DIVIDE: {Kind.WHOLE: arithmetic.divide, Kind.REAL: floating.divide},
-    Function.INTEGRAL_DIVIDE: {Kind.WHOLE: arithmetic.integral_divide},
-    Function.REMAINDER: {Kind.WHOLE: arithmetic.remainder, Kind.REAL: floating.remainder},
-    Function.POSITIVE_REMAINDER: {Kind.WHOLE: arithmetic.positive_remainder},
-    Function.NEGATE: {Kind.WHOLE: arithmetic.negate, Kind.REAL: floating.negate},
-    Function.ABS: {Kind.WHOLE: arithmetic.absolute, Kind.REAL: floating.absolute},
-}
+_W, _R, _T, _B = Kind.WHOLE, Kind.REAL, Kind.TEXT, Kind.TRUTH
 
-KERNELS: Final[dict[Function, dict[Kind, Kernel] | Kernel]] = {
-    **_NUMBERS,
-    **COMPARISONS,
-    Function.CAST: cast,
+_Kinds = tuple[Kind, ...]
+
+KERNELS: Final[dict[Function, dict[_Kinds, Kernel]]] = {
+    Function.ADD: {(_W, _W): arithmetic.add, (_R, _R): floating.add},
+    Function.SUBTRACT: {(_W, _W): arithmetic.subtract, (_R, _R): floating.subtract},
+    Function.MULTIPLY: {(_W, _W): arithmetic.multiply, (_R, _R): floating.multiply},
+    Function.DIVIDE: {(_W, _W): arithmetic.divide, (_R, _R): floating.divide},
+    Function.INTEGRAL_DIVIDE: {(_W, _W): arithmetic.integral_divide},
+    Function.REMAINDER: {(_W, _W): arithmetic.remainder, (_R, _R): floating.remainder},
+    Function.POSITIVE_REMAINDER: {(_W, _W): arithmetic.positive_remainder},
+    Function.NEGATE: {(_W,): arithmetic.negate, (_R,): floating.negate},
+    Function.ABS: {(_W,): arithmetic.absolute, (_R,): floating.absolute},
+    Function.SIGN: {(_R,): rounding.sign_of_real},
+    Function.CEIL: {(_W,): rounding.to_whole_whole, (_R,): rounding.to_whole_real},
+    Function.FLOOR: {(_W,): rounding.to_whole_whole, (_R,): rounding.to_whole_real},
+    Function.ROUND: {(_W, _W): rounding.round_whole, (_R, _W): rounding.round_real},
+    Function.STARTS_WITH: {(_T, _T): text.starts_with},
+    Function.ENDS_WITH: {(_T, _T): text.ends_with},
+    Function.CONTAINS: {(_T, _T): text.contains},
+    Function.LIKE: {(_T, _T, _T): text.like, (_T, _T): text.like},
+    Function.PREFIX: {(_T, _W): text.prefix},
+    Function.LENGTH: {(_T,): text.length},
+    Function.TRUNC_DATE: {(_W, _T): calendar.trunc_date},
+    Function.TRUNC_TIMESTAMP: {(_T, _W): calendar.trunc_timestamp},
+    Function.LAST_DAY: {(_W,): calendar.last_day},
+    Function.ADD_DAYS: {(_W, _W): moments.add_days},
+    Function.SUBTRACT_DAYS: {(_W, _W): moments.add_days},
+    Function.DATE_DIFFERENCE: {(_W, _W): moments.difference},
+    Function.SUBTRACT_DATES: {(_W, _W): moments.difference},
+    Function.ADD_MONTHS: {(_W, _W): moments.add_months},
+    Function.ADD_MONTHS_TO_TIMESTAMP: {(_W, _W): moments.add_months_to_timestamp},
+    Function.ADD_DAY_TIME: {(_W, _W): moments.add_day_time},
+    Function.SUBTRACT_TIMESTAMPS: {(_W, _W): moments.between},
+    Function.MONTHS_BETWEEN: {(_W, _W, _B): moments.months_between},
+    Function.INTERVAL_DAYS: {(_W,): moments.interval_days},
+    Function.FORMAT_UNIX_SECONDS: {(_W, _T): formats.format_seconds},
+    Function.FORMAT_TIMESTAMP: {(_W, _T): formats.format_timestamp},
+    Function.FROM_UTC: {(_W, _T): moments.convert_zone},
+    Function.TO_UTC: {(_W, _T): moments.convert_zone},
 }
-"""Kernels by function, and by the kind of the arguments where it matters: all have the same kind then."""
+"""Kernels by function and kinds of arguments, where both matter."""
+
+_ANY_KIND: Final[dict[Function, Kernel]] = {**COMPARISONS, Function.CAST: casts.cast}
+
+_ONE_WHOLE: Final[dict[Function, Kernel]] = {
+    Function.YEAR: calendar.date_part,
+    Function.QUARTER: calendar.date_part,
+    Function.MONTH: calendar.date_part,
+    Function.DAY: calendar.date_part,
+    Function.DAY_OF_YEAR: calendar.date_part,
+    Function.DAY_OF_WEEK: calendar.date_part,
+    Function.WEEKDAY: calendar.date_part,
+    Function.WEEK_OF_YEAR: calendar.date_part,
+    Function.HOUR: calendar.clock_part,
+    Function.MINUTE: calendar.clock_part,
+    Function.SECOND: calendar.clock_part,
+    Function.UNIX_SECONDS: moments.scaled,
+    Function.UNIX_MILLIS: moments.scaled,
+    Function.UNIX_MICROS: moments.scaled,
+    Function.SECONDS_TO_TIMESTAMP: moments.scaled,
+    Function.MILLIS_TO_TIMESTAMP: moments.scaled,
+    Function.MICROS_TO_TIMESTAMP: moments.scaled,
+    Function.DAYS_AS_NUMBER: moments.scaled,
+    Function.NUMBER_AS_DAYS: moments.scaled,
+}
 
 
 def find_kernel(function: Function, kinds: list[Kind]) -> Kernel | None:
     """Find the kernel for arguments of some kinds."""
-    found = KERNELS.get(function)
-    if not isinstance(found, dict):
-        return found
-    return found.get(kinds[0]) if len(set(kinds)) == 1 else None
+    if function in _ANY_KIND:
+        return _ANY_KIND[function]
+    if function is Function.CONCAT and set(kinds) == {_T}:
+        return text.concat
+    if function in _ONE_WHOLE:
+        return _ONE_WHOLE[function] if kinds == [_W] else None
+    return KERNELS.get(function, {}).get(tuple(kinds))
