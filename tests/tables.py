@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from threading import Thread
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -35,6 +36,7 @@ __all__ = [
     "START",
     "Clock",
     "Row",
+    "StillTime",
     "World",
     "all_rows",
     "append_parts",
@@ -58,6 +60,21 @@ class Clock:
     def __call__(self) -> int:
         """Return the time."""
         return self.now
+
+
+class StillTime:
+    """The `time` of a commit that waits: it passes only by sleeping, and at once."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        """Return the seconds that were slept."""
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += max(seconds, 0.0001)
 
 
 @dataclass
@@ -155,11 +172,22 @@ def find_missing(services: Services, state: TableState) -> list[str]:
 
 @contextmanager
 def small_numbers(rollup_every: int = 4, chunk_parts: int = 6, inline_parts: int = 2) -> Iterator[None]:
-    """Let rollups, chunks, merges and reloads happen after a few commits of a few parts."""
+    """Let rollups, chunks, merges and reloads happen after a few commits of a few parts.
+
+    What goes on in the background ends before whoever started it goes on, so that nothing is left to chance.
+    """
+
+    def start(_: Services, task: Callable[[], None]) -> Thread:
+        thread = Thread(target=task)
+        thread.start()
+        thread.join()
+        return thread
+
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Services, "start", start)
         patch.setattr("instar.table.log.ROLLUP_EVERY", rollup_every)
         patch.setattr("instar.table.log._LONGEST_TAIL", 2 * rollup_every)
-        patch.setattr("instar.table.log.time.sleep", lambda _: None)
+        patch.setattr("instar.table.log.time", StillTime())
         patch.setattr("instar.table.rollup.MAX_CHUNK_PARTS", chunk_parts)
         patch.setattr("instar.table.append.INLINE_PARTS", inline_parts)
         yield

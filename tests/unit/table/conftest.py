@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.tables import World
+from tests.tables import StillTime, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,4 +22,4 @@ def world() -> Iterator[World]:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("instar.table.log.time.sleep", lambda _: None)
+    monkeypatch.setattr("instar.table.log.time", StillTime())

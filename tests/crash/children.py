@@ -1,0 +1,198 @@
+"""Processes that are killed: `python children.py` forks one for each line of JSON on its standard input.
+
+It has imported everything before, so that a child is at work within milliseconds. Each child opens the store
+anew, as after a crash. The answer is a line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import signal
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+import pyarrow as pa
+
+import instar
+import instar.storage.postgres  # before the first fork, although only some need it
+from instar.table import append, begin_write, log, rollup
+from tests.tables import all_rows, find_missing, make_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from instar.api import Table
+    from instar.storage import Appended, Consensus
+    from instar.storage.blob import Data
+
+TABLE = "events"
+Task = dict[str, Any]
+
+
+def open_table(task: Task) -> Table:
+    """Open the store, and its only table; the first one to come creates both."""
+    store = instar.open(task["location"], consensus=task["consensus"], options=task["options"])
+    if TABLE not in store.tables():
+        return store.create_table(TABLE, "n int")
+    return store.table(TABLE)
+
+
+def append_one(table: Table, name: str, count: int = 1) -> None:
+    """Append parts in one commit, the last of them with a name."""
+    services, table_log = table._services, table._log
+    with begin_write(services, table_log) as writer:
+        state = table_log.load()
+        parts = make_parts(state.table_id, writer.write_id, count)
+        parts[-1] = type(parts[-1])(parts[-1].key, 1, 1, last_row=name.encode())
+        for part in parts:
+            services.blob.put(part.key, b"x")
+        writer.append(parts, state.history.latest_id)
+
+
+def work_for_ever(task: Task, say: Callable[[str], None]) -> None:
+    """Commit all sorts of things, and say of each that it is done once it is."""
+    for module, constant, value in (
+        (append, "INLINE_PARTS", 2),
+        (log, "ROLLUP_EVERY", 4),
+        (rollup, "MAX_CHUNK_PARTS", 8),
+    ):
+        assert hasattr(module, constant)
+        setattr(module, constant, value)
+    chance = random.Random(task["seed"])
+    table = open_table(task)
+    for number in range(1_000_000):
+        name = f"{task['seed']}-{number}"
+        match chance.choices(["append", "many", "evolve", "checkpoint", "vacuum"], [10, 3, 3, 1, 1])[0]:
+            case "append":
+                append_one(table, name)
+                say(f"part {name}")
+            case "many":
+                append_one(table, name, 5)
+                say(f"part {name}")
+            case "evolve":
+                column = f"c{task['seed']}_{number}"
+                table.evolve().add_column(column, "int").commit()
+                say(f"column {column}")
+            case "checkpoint":
+                table._log.checkpoint()
+            case "vacuum":
+                table.vacuum(grace_ms=0)
+
+
+def commit_many(task: Task) -> dict[str, Any]:
+    """Commit a number of times beside others, and count how often each was tried."""
+    table = open_table(task)
+    counting = Counting(table._services.consensus)
+    object.__setattr__(table._services, "consensus", counting)
+    table._services.__dict__["patience"] = 600.0
+    for number in range(task["count"]):
+        append_one(table, f"{task['seed']}-{number}")
+    table._services.close()
+    return {"attempts": counting.attempts}
+
+
+class Counting:
+    """A consensus that counts appends."""
+
+    def __init__(self, consensus: Consensus) -> None:
+        self._consensus = consensus
+        self.attempts = 0
+
+    def append(self, key: str, expected_seqno: int | None, data: Data) -> Appended:
+        """Count, and append."""
+        self.attempts += 1
+        return self._consensus.append(key, expected_seqno, data)
+
+    def __getattr__(self, name: str) -> Any:  # noqa: ANN401 - whatever the real one has
+        return getattr(self._consensus, name)
+
+
+def look(task: Task) -> dict[str, Any]:
+    """Say what is in the table: how often each name is there, and the columns; and what is missing."""
+    table = open_table(task)
+    with table._log.pinned() as state:
+        rows = all_rows(table._services, state).values()
+        missing = find_missing(table._services, state)
+    names = Counter(row["last_row"].decode() for row in rows if row["last_row"] is not None)
+    return {"names": names, "columns": table.schema.names, "missing": missing}
+
+
+def in_a_child(write: Callable[[int], object]) -> tuple[int, int]:
+    """Fork; return the child's id and where it can be heard."""
+    hear, speak = os.pipe()
+    child = os.fork()
+    if child == 0:
+        code = 1
+        try:
+            os.close(hear)
+            write(speak)
+            code = 0
+        finally:
+            os._exit(code)
+    os.close(speak)
+    return child, hear
+
+
+def hear_all(hear: int) -> bytes:
+    """Listen until the other end is closed."""
+    heard = b""
+    while piece := os.read(hear, 65536):
+        heard += piece
+    return heard
+
+
+def kill_one(task: Task) -> dict[str, Any]:
+    """Let a child do a number of things, then a little more, and kill it wherever it is."""
+
+    def work(speak: int) -> None:
+        def say(text: str) -> None:
+            os.write(speak, f"{text}\n".encode())
+
+        work_for_ever(task, say)
+
+    child, hear = in_a_child(work)
+    heard = b""
+    while heard.count(b"\n") < task["after"] and (piece := os.read(hear, 65536)):
+        heard += piece
+    time.sleep(task["seconds"])
+    os.kill(child, signal.SIGKILL)
+    heard += hear_all(hear)
+    _, status = os.waitpid(child, 0)
+    os.close(hear)
+    said = [line.split(" ", 1) for line in heard.decode().splitlines()]
+    return {"said": said, "killed": os.WIFSIGNALED(status)}
+
+
+def answer(task: Task) -> list[dict[str, Any]]:
+    """Do what a line asks for, in as many children as it says."""
+    if task["do"] == "kill":
+        return [kill_one(task)]
+    call = {"look": look, "commit": commit_many}[task["do"]]
+
+    def start(seed: int) -> tuple[int, int]:
+        return in_a_child(lambda speak: os.write(speak, json.dumps(call({**task, "seed": seed})).encode()))
+
+    answers = []
+    for child, hear in [start(seed) for seed in range(task.get("children", 1))]:
+        answers.append(json.loads(hear_all(hear) or '{"failed": true}'))
+        os.close(hear)
+        os.waitpid(child, 0)
+    return answers
+
+
+def main() -> None:
+    """Answer line by line."""
+    pa.array([0])  # which imports what it has put off until the first call
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line))), flush=True)  # noqa: T201 - this is how it answers
+
+
+if __name__ == "__main__":
+    main()
