@@ -13,7 +13,7 @@ import msgspec
 from msgspec.structs import replace
 
 from instar.errors import UsageError
-from instar.parts import PartLimits, new_columns, write_parts
+from instar.parts import PartLimits, RowOrder, new_columns, write_parts
 from instar.parts.layout import locate
 from instar.schema import SchemaUpdate, format_path
 from instar.schema.types import member_fields
@@ -133,7 +133,9 @@ def write_rows(
 
 def store_parts(plan: StoringPlan, batches: Iterable[pa.RecordBatch], task: str) -> Iterator[StoredPart]:
     """Store conformed batches as parts, one in memory at a time; `task` tells attempts apart."""
-    for number, new in enumerate(write_parts(batches, plan.schema, plan.order_by, limits=plan.limits)):
+    order = RowOrder.SORT if plan.order_by else RowOrder.NONE  # sorting by nothing in particular gains nothing
+    parts = write_parts(batches, plan.schema, plan.order_by, order=order, limits=plan.limits)
+    for number, new in enumerate(parts):
         key = part_key(plan.table_id, plan.write_id, f"{task}-{number}")
         plan.blob.put(key, memoryview(new.data).cast("B"))  # Arrow says that its bytes are signed
         yield StoredPart(replace(new.part, key=key), tuple(sorted(new.present)))
