@@ -1,5 +1,6 @@
 """Skipping: which parts does a filter need? Decided from statistics alone, for any expression."""
 
+from instar.skipping.catalyst import parse_catalyst
 from instar.skipping.expression import (
     Anything,
     Call,
@@ -31,5 +32,6 @@ __all__ = [
     "decide",
     "decide_chunks",
     "fields_needed",
+    "parse_catalyst",
     "parse_filter",
 ]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-__all__ = ["arrow_frame", "incoming_schema", "store_frame"]
+__all__ = ["arrow_frame", "conformed", "incoming_schema", "store_frame"]
 
 _RESULT = "stored binary, misfit binary"
 
@@ -78,15 +78,16 @@ def _store_task(
     context = TaskContext.get()
     task = "0" if context is None else f"{context.partitionId()}-{context.taskAttemptId()}"
     try:
-        for stored in store_parts(plan, _conformed(plan, batches, updates=updates), task):
+        for stored in store_parts(plan, conformed(plan, batches, updates=updates), task):
             yield _answer(stored=stored)
     except DataMismatchError as error:
         yield _answer(misfit=_Misfit(error.column, error.reason, error.row or 0, error.sample or ""))
 
 
-def _conformed(
+def conformed(
     plan: StoringPlan, batches: Iterable[pa.RecordBatch], *, updates: bool
 ) -> Iterator[pa.RecordBatch]:
+    """Bring batches into the layout of a plan's schema."""
     conformer: Conformer | None = None
     done = 0
     for batch in batches:

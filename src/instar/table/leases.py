@@ -76,6 +76,11 @@ class LeaseKeeper:
                 self._thread.start()
         return lease
 
+    def lend(self, lease: Lease, duration_ms: int) -> Lease:
+        """Copy a lease for others: nobody renews it, and whoever is done with it releases it."""
+        copy = msgspec.structs.replace(lease, id=self._services.new_id())
+        return self._put(copy, duration_ms)
+
     def end(self, lease: Lease, error: BaseException | None = None) -> None:
         """Give a lease back, unless its holder failed with a request that got no answer and may still arrive.
 
@@ -122,7 +127,10 @@ class LeaseKeeper:
             self._held.pop(lease.id, None)
 
     def _renewed(self, lease: Lease) -> Lease:
-        renewed = msgspec.structs.replace(lease, expires_at=self._services.clock() + self._duration)
+        return self._put(lease, self._duration)
+
+    def _put(self, lease: Lease, duration_ms: int) -> Lease:
+        renewed = msgspec.structs.replace(lease, expires_at=self._services.clock() + duration_ms)
         data = encode_frame("lease", lease.id, msgspec.msgpack.encode(renewed))
         self._services.blob.put(lease_key(lease.table_id, lease.id), data)
         return renewed

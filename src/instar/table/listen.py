@@ -39,18 +39,24 @@ class ChangePlan(NamedTuple):
     parts: dict[str, pa.RecordBatch]
 
 
-def plan_changes(chunks: ChunkReader, state: TableState, reader: Reader, since: int) -> ChangePlan:
-    """Plan the updates from a time on, as far as they are complete."""
+def plan_changes(
+    chunks: ChunkReader, state: TableState, reader: Reader, since: int, upper: int | None = None
+) -> ChangePlan:
+    """Plan the updates from a time on, up to another or as far as they are complete.
+
+    From the beginning, times that were merged are no matter: nobody has been told of them before.
+    """
     check_fence(state, reader)
-    if since < state.since:
+    end = state.upper if upper is None else upper
+    if 0 < since < state.since or (upper is not None and since < upper <= state.since):
         raise UsageError(
             f"cannot listen to `{state.name}` from {since}: times before {state.since} have been merged"
         )
     columns = load_columns(chunks, state, (), (PLACES, TIMES, FILES))
     earliest, latest, _ = part_times(columns)
-    wanted = pa.array(np.logical_and(latest >= since, earliest < state.upper))
+    wanted = pa.array(np.logical_and(latest >= since, earliest < end))
     return ChangePlan(
-        state, reader, since, state.upper, {name: batch.filter(wanted) for name, batch in columns.items()}
+        state, reader, since, end, {name: batch.filter(wanted) for name, batch in columns.items()}
     )
 
 

@@ -80,6 +80,10 @@ class Pin:
         self._leases = leases
         self._lease = lease
 
+    def lend(self, duration_ms: int) -> Lease:
+        """Hold the state for another process too: for so long, or until it gives the lease back."""
+        return self._leases.lend(self._lease, duration_ms)
+
     def __enter__(self) -> TableState:
         return self.state
 

@@ -133,7 +133,7 @@ def write_rows(
 
 def store_parts(plan: StoringPlan, batches: Iterable[pa.RecordBatch], task: str) -> Iterator[StoredPart]:
     """Store conformed batches as parts, one in memory at a time; `task` tells attempts apart."""
-    order = RowOrder.SORT if plan.order_by else RowOrder.NONE  # sorting by nothing in particular gains nothing
+    order = RowOrder.SORT if plan.order_by else RowOrder.NONE  # sorting by nothing gains nothing
     parts = write_parts(batches, plan.schema, plan.order_by, order=order, limits=plan.limits)
     for number, new in enumerate(parts):
         key = part_key(plan.table_id, plan.write_id, f"{task}-{number}")

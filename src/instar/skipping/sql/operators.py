@@ -70,7 +70,8 @@ def unified(args: list[Expression], session: Session) -> list[Expression] | None
 def unary(function: Function, value: Expression, session: Session) -> Expression:
     """Apply - or abs."""
     if is_number(value.type) or is_day_time(value.type) or is_year_month(value.type):
-        return Call(function, (value,), _type(value), session.mode)
+        mode = session.mode if is_number(value.type) else Mode.UNKNOWN
+        return Call(function, (value,), _type(value), mode)
     return Anything(f"{function}({value})")
 
 

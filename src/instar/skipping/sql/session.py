@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from instar.skipping.expression import Expression
 from instar.skipping.functions import Mode
 
-__all__ = ["Session"]
+__all__ = ["Maker", "Session"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,3 +24,7 @@ class Session:
     def mode(self) -> Mode:
         """The mode of calls that do not name another."""
         return Mode.ANSI if self.ansi else Mode.LEGACY
+
+
+Maker = Callable[[list[Expression], Session], Expression | None]
+"""What turns the arguments of a call by name into an expression, or gives up."""
