@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from instar.errors import InvalidSchemaError
 from instar.schema import Decimal, Field, List, Map, Primitive, Schema, Struct, Type
+from instar.schema.schema import number_type
 from instar.schema.types import PRIMITIVES
 
 if TYPE_CHECKING:
@@ -244,6 +245,7 @@ def _legal_edits(fields: Fields) -> list[tuple[str, Path]]:
         edits += [("rename", (*path, at)) for at in range(len(members))]
         # Drops are what the laws are about, so they come up twice as often.
         edits += [("drop", (*path, at)) for at in range(len(members)) if len(members) > 1] * 2
+        edits += [("replace", (*path, at)) for at in range(len(members))]
     for path, type_, nullable in every_slot(fields):
         edits += [("nullable", path)] * (not nullable)
         edits += [("widen", path)] * (2 * bool(widenings(type_)))
@@ -268,6 +270,10 @@ def _apply_legal(draw: DrawFn, fields: Fields, ids: Ids, kind: str, path: Path) 
             case "rename":
                 name = _free_name(draw, members)
                 return (*members[:at], replace(members[at], name=name), *members[at + 1 :])
+            case "replace":  # dropped, and at once added again: the same in all but its id
+                type_ = number_type(members[at].type, iter(ids.fresh, None))
+                new = Field(ids.fresh(), members[at].name, type_, nullable=True)
+                return (*members[:at], new, *members[at + 1 :])
         return (*members[:at], *members[at + 1 :])
 
     match kind:

@@ -61,7 +61,12 @@ BROKEN = {
     "the member that rows are sorted by": dropping(
         "a int, s struct<b: int, c: int>", "s.b", order_by=["s.b"]
     ),
+    "the struct of the member that rows are sorted by": dropping(
+        "a int, s struct<b: int>", "s", order_by=["s.b"]
+    ),
     "a struct before others": dropping("s struct<a: int>, b int", "s"),
+    "a column before a list": dropping("a int, l array<int> not null", "a"),
+    "a column before a map": dropping("a int, m map<int, int> not null", "a"),
     "a column before a struct that may be null": dropping("a int, s struct<b: int>", "a"),
 }
 KEPT = {
@@ -150,6 +155,17 @@ def test_changes_without_a_drop_keep_order_and_distinctness(order_by: tuple[int,
     assert stays_sorted(old, new, order_by)
     assert not needs_consolidation(old, new)
     assert not collapses(old, new)
+
+
+def test_being_null_is_compared_though_no_member_is_left() -> None:
+    """A struct whose members were all replaced still tells a null struct from one of nulls."""
+    old = parse_schema_ddl("a int, s struct<b: int>")
+    update = SchemaUpdate(History.start(old)).add_column("s.c", "int").drop_column("s.b")
+    kept, broken = update.schema, update.drop_column("a").schema
+    assert preserves_order(old, kept)
+    assert stays_sorted(old, kept)
+    assert not preserves_order(old, broken)
+    assert not stays_sorted(old, broken)
 
 
 def test_the_example_of_the_design() -> None:

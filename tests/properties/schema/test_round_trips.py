@@ -141,6 +141,17 @@ def test_no_name_makes_two_schemas_look_alike(names: list[str]) -> None:
         assert fingerprint(one) != fingerprint(other)
 
 
+def test_no_name_can_hold_what_stands_between_names() -> None:
+    """A name made of the very bytes that separate two names does not pass for both of them."""
+    one, other = (Schema((Field(1, "aaa", INT), Field(2, name, INT))) for name in ("bbb", "ccc"))
+    between = canonical_bytes(one).split(b"aaa")[1].split(b"bbb")[0].decode("latin-1")
+    assert canonical_bytes(one) != canonical_bytes(other)
+    if between.isprintable():
+        early = Schema((Field(1, f"aaa{between}bbb", INT), Field(2, "ccc", INT)))
+        late = Schema((Field(1, "aaa", INT), Field(2, f"bbb{between}ccc", INT)))
+        assert fingerprint(early) != fingerprint(late)
+
+
 LOOKALIKES: list[tuple[tuple[Field, ...], tuple[Field, ...]]] = [
     ((Field(1, "a int, b", INT),), (Field(1, "a", INT), Field(2, "b", INT))),
     ((Field(1, "a", Struct((Field(2, "b", INT),))),), (Field(1, "a struct<b", INT),)),

@@ -189,6 +189,30 @@ def test_what_breaks_the_rules_does_not_migrate(new: Schema) -> None:
         Migration(OLD, new)
 
 
+@pytest.mark.parametrize("within", ["table", "struct", "list", "value"])
+def test_a_name_used_again_does_not_bring_values_back(within: str) -> None:
+    """A field dropped and added again, the same in all but its id, reads as null at every level."""
+
+    def schema(field_id: int) -> Schema:
+        member = Field(field_id, "x", INT)
+        match within:
+            case "table":
+                return Schema((member,))
+            case "struct":
+                return Schema((Field(1, "a", Struct((member,))),))
+            case "list":
+                return Schema((Field(1, "a", List(Struct((member,)))),))
+        return Schema((Field(1, "a", Map(INT, Struct((member,)))),))
+
+    values: dict[str, object] = {"struct": {"x": 5}, "list": [{"x": 5}], "value": [(1, {"x": 5})]}
+    nulls: dict[str, object] = {"struct": {"x": None}, "list": [{"x": None}], "value": [(1, {"x": None})]}
+    row = {"a": values[within]} if within in values else {"x": 5}
+    expected = {"a": nulls[within]} if within in nulls else {"x": None}
+    data = pa.RecordBatch.from_pylist([row], schema=arrow_schema(schema(2)))
+    assert migrate(data, schema(2), schema(3)).to_pylist() == [expected]
+    assert migrate(data, schema(2), schema(2)).to_pylist() == [row]
+
+
 def test_a_migration_is_worked_out_once() -> None:
     """The same pair of schemas gives the same plan."""
     assert plan_migration(OLD, NEW) is plan_migration(OLD, NEW)
