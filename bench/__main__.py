@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
 import typer
-
-from bench import state
 
 app = typer.Typer(add_completion=False, no_args_is_help=True, help="Measure instar beside its peers.")
 
@@ -24,6 +23,17 @@ def main() -> None:
     """Measure instar beside its peers: ratios from one run, and times only next to them."""
 
 
+def _measure(name: str, full: bool, quick: bool, json: bool, directory: Path | None) -> None:  # noqa: FBT001 -- options
+    """Run one benchmark at the size that was asked for, and print what it found."""
+    module = import_module(f"bench.{name}")
+    plan = module.FULL if full else module.QUICK if quick else module.DEFAULT
+    report = module.run(plan, f"./dev bench {name}" + " --full" * full + " --quick" * quick, directory)
+    if json:
+        report.print_json()
+    else:
+        report.print()
+
+
 @app.command("state")
 def bench_state(
     *,
@@ -33,13 +43,31 @@ def bench_state(
     directory: DirectoryOption = None,
 ) -> None:
     """Measure commits as a table grows, opening it cold, and commits per second."""
-    plan = state.FULL if full else state.QUICK if quick else state.DEFAULT
-    command = "./dev bench state" + " --full" * full + " --quick" * quick
-    report = state.run(plan, command, directory)
-    if json:
-        report.print_json()
-    else:
-        report.print()
+    _measure("state", full, quick, json, directory)
+
+
+@app.command("scan")
+def bench_scan(
+    *,
+    full: FullOption = False,
+    quick: QuickOption = False,
+    json: JsonOption = False,
+    directory: DirectoryOption = None,
+) -> None:
+    """Measure scans on Spark beside plain Parquet, many schemas beside one, and planning."""
+    _measure("scan", full, quick, json, directory)
+
+
+@app.command("append")
+def bench_append(
+    *,
+    full: FullOption = False,
+    quick: QuickOption = False,
+    json: JsonOption = False,
+    directory: DirectoryOption = None,
+) -> None:
+    """Measure appends from Spark beside plain Parquet, and memory as the input grows."""
+    _measure("append", full, quick, json, directory)
 
 
 if __name__ == "__main__":

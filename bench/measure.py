@@ -21,7 +21,7 @@ from rich.progress import track
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Ratio", "interleave", "machine", "say", "seconds", "steps"]
+__all__ = ["Ratio", "interleave", "machine", "say", "seconds", "steps", "warmed"]
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -60,6 +60,12 @@ def interleave(title: str, cases: Mapping[K, Callable[[], T]], rounds: int) -> d
         for name in there if turn % 2 == 0 else reversed(there):
             answers[name].append(cases[name]())
     return answers
+
+
+def warmed(title: str, cases: Mapping[K, Callable[[], T]], rounds: int) -> dict[K, list[T]]:
+    """Interleave as well, after a first round that does not count: a JVM compiles what it runs."""
+    answers = interleave(title, cases, rounds + 1)
+    return {name: given[1:] for name, given in answers.items()}
 
 
 def seconds(do: Callable[[], object]) -> float:
