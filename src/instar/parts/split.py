@@ -30,12 +30,13 @@ def write_parts(
     Where parts are sorted here, each is a run of its own, numbered from 0; otherwise all are run 0.
     """
     splitter = _Splitter(limits.file_bytes, limits.buffer_bytes)
-    for number, rows in enumerate(splitter.tables(batches)):
+    for number, gathered in enumerate(splitter.gather(batches)):
         run = number if order is RowOrder.SORT else 0
-        new = write_part(rows, schema, order_by, order=order, run=run, ts=ts, limits=limits)
-        splitter.learn(rows.nbytes, new.data.size)
-        del rows  # not needed while the caller stores the part
+        size = sum(batch.nbytes for batch in gathered)
+        new = write_part(_drain(gathered), schema, order_by, order=order, run=run, ts=ts, limits=limits)
+        splitter.learn(size, new.data.size)
         yield new
+        del new  # before more rows are gathered
 
 
 class _Splitter:
@@ -50,7 +51,8 @@ class _Splitter:
         """Expect the next rows to compress as the last ones did."""
         self._limit = min(self._most, self._target * arrow_bytes // max(1, file_bytes))
 
-    def tables(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+    def gather(self, batches: Iterable[pa.RecordBatch]) -> Iterator[list[pa.RecordBatch]]:
+        """Yield the batches of each part, for the caller to drain."""
         gathered: list[pa.RecordBatch] = []
         size = 0
         for batch in batches:
@@ -58,12 +60,17 @@ class _Splitter:
                 gathered.append(piece)
                 size += piece.nbytes
                 if size >= self._limit:
-                    table = pa.Table.from_batches(gathered)
+                    yield gathered
                     gathered, size = [], 0
-                    yield table
-                    del table
         if gathered:
-            yield pa.Table.from_batches(gathered)
+            yield gathered
+
+
+def _drain(batches: list[pa.RecordBatch]) -> pa.Table:
+    """Return batches as a table that nobody else holds on to."""
+    table = pa.Table.from_batches(batches)
+    batches.clear()
+    return table
 
 
 def _pieces(batch: pa.RecordBatch, most_bytes: int) -> Iterator[pa.RecordBatch]:

@@ -58,8 +58,9 @@ class PartLimits(NamedTuple):
     buffer_bytes: int = 256 * MIB
     """The Arrow memory that is gathered for a part at most.
 
-    While a part is written, its rows exist up to twice, and its file once. Rows that compress to less than
-    half make parts smaller than they should be; whoever has more memory can make them larger.
+    A process that sorts and writes parts takes about four times as much, however long the stream is: the
+    rows exist twice for a moment, then once beside their order and their file. Rows that compress to less
+    than half make parts smaller than they should be; whoever has more memory can make them larger.
     """
     stats_bytes: int = STATS_BUDGET
     """What the statistics of a part may take of the metadata."""
@@ -94,14 +95,17 @@ def write_part(
     in the part. `ts` is the time of all rows, if there is no `_ts`; without either it is the batch's.
     """
     rows, updates = split_updates(table)
+    present = present_fields(rows, schema)
+    stats = compute_stats(rows, schema, order_by, limits.stats_bytes)
+    spans = {name: _span(column) for name, column in updates.items()}
+    stored = {name: column for name, column in updates.items() if spans[name][0] != spans[name][1]}
     physical = plan_migration(schema, schema, Names.FIELD).apply(rows)
-    stats = compute_stats(physical, schema, order_by, limits.stats_bytes)
-    kept = {name: column for name, column in updates.items() if _limits(column)[0] != _limits(column)[1]}
-    for name, column in kept.items():
+    for name, column in stored.items():
         physical = physical.append_column(UPDATE_FIELDS[name], column)
     indices = None
     if order is RowOrder.SORT:
         physical = physical.combine_chunks()
+        del table, rows, updates  # now there is a copy, and whoever called may have forgotten the original
         indices = sort_indices(physical, schema, order_by)
     if order is RowOrder.NONE:
         first, last = encode_limits(stats, physical.num_rows, schema, order_by)
@@ -109,9 +113,9 @@ def write_part(
         least, greatest = (0, physical.num_rows - 1) if indices is None else _ends(indices)
         first = encode_row(physical, least, schema, order_by, greatest=False)
         last = encode_row(physical, greatest, schema, order_by, greatest=True)
-    data = _encode(physical, indices, file_schema(schema, tuple(kept)), schema, stats)
-    ts_min, ts_max = _limits(updates[TS]) if TS in updates else (ts, ts)
-    diff_min, diff_max = _limits(updates[DIFF]) if DIFF in updates else (1, 1)
+    data = _encode(physical, indices, file_schema(schema, tuple(stored)), schema, stats)
+    ts_min, ts_max = spans.get(TS, (ts, ts))
+    diff_min, diff_max = spans.get(DIFF, (1, 1))
     part = Part(
         "",
         physical.num_rows,
@@ -120,13 +124,13 @@ def write_part(
         ordered=order is not RowOrder.NONE,
         ts_min=ts_min,
         ts_max=ts_max,
-        diff_min=diff_min if diff_min is not None else 1,
-        diff_max=diff_max if diff_max is not None else 1,
+        diff_min=diff_min,
+        diff_max=diff_max,
         first_row=first,
         last_row=last,
         stats=stats,
     )
-    return NewPart(data, part, present_fields(rows, schema))
+    return NewPart(data, part, present)
 
 
 def _encode(
@@ -177,6 +181,6 @@ def _ends(indices: pa.Array) -> tuple[int, int]:
     return indices[0].as_py(), indices[-1].as_py()
 
 
-def _limits(column: pa.ChunkedArray) -> tuple[int | None, int | None]:
+def _span(column: pa.ChunkedArray) -> tuple[int, int]:
     found = pc.min_max(column)
     return found["min"].as_py(), found["max"].as_py()

@@ -134,6 +134,7 @@ def test_instants_keep_their_instant() -> None:
         ("a int not null", [1, None, 2], "a", 1),
         ("a struct<b: int not null>", [None, {"b": 1}, {"b": None}], "a.b", 2),
         ("a array<int not null>", [None, [1], [], [2, 3, None]], "a.element", 3),
+        ("a array<int not null>", [[1], [None, 2]], "a.element", 1),
         ("a array<array<int not null>>", [[[1], None], [], [[2], [3, None]]], "a.element.element", 2),
         ("a map<string, int not null>", [[("x", 1)], [("y", 1), ("z", None)]], "a.value", 1),
         ("a array<struct<b: int not null>>", [[None], [{"b": 1}, {"b": None}]], "a.element.b", 1),
@@ -240,12 +241,20 @@ def test_new_columns_are_found_at_every_level() -> None:
         "n": pa.scalar(0, pa.timestamp("ns")),
         "s": {"x": 1, "new": [1.5]},
         "m": [("k", {"v": 1, "w": Decimal("1.5")})],
+        "l": [{"p": 1, "q": True}],
     }
     type_ = pa.map_(pa.string(), pa.struct([("v", pa.int64()), ("w", pa.decimal128(5, 2))]))
     data = pa.table({name: pa.array([row[name]], type_ if name == "m" else None) for name in row})
-    schema = parse_schema_ddl("A int, s struct<x: int>, m map<string, struct<v: bigint>>")
+    schema = parse_schema_ddl(
+        "A int, s struct<x: int>, m map<string, struct<v: bigint>>, l array<struct<p: int>>"
+    )
     found = {new.path: format_type(new.type) for new in new_columns(data.schema, schema)}
-    assert found == {"n": "timestamp_ntz", "s.new": "array<double>", "m.value.w": "decimal(5,2)"}
+    assert found == {
+        "n": "timestamp_ntz",
+        "s.new": "array<double>",
+        "m.value.w": "decimal(5,2)",
+        "l.element.q": "boolean",
+    }
     with pytest.raises(DataMismatchError, match="no column type for null"):
         new_columns(pa.schema([("z", pa.null())]), schema)
 
