@@ -36,10 +36,10 @@ EXAMPLES = {
 def test_the_tutorial_comes_true(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its blocks run one after the other, and print what stands after `#>`."""
+    """Its blocks run one after the other, and print what stands after `# >`."""
     monkeypatch.chdir(tmp_path)
     blocks = BLOCK.findall((ROOT / "docs/tutorial.md").read_text(encoding="utf-8"))
-    expected = [line[3:] for block in blocks for line in block.splitlines() if line.startswith("#> ")]
+    expected = [line[4:] for block in blocks for line in block.splitlines() if line.startswith("# > ")]
     printed = io.StringIO()
     names: dict[str, object] = {}
     with contextlib.redirect_stdout(printed):
