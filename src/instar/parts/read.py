@@ -154,15 +154,16 @@ def _opened(source: Source, part: Part) -> Iterator[pq.ParquetFile]:
     if isinstance(source, pa.Buffer):
         _check(part, "bytes", part.size, source.size)
         source = pa.BufferReader(source)
+    # Buffered: a store far away is asked for all columns of a row group at once.
     with _corrupt_if_unreadable(part):
-        file = pq.ParquetFile(source, page_checksum_verification=True)
+        file = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=True)
     with file:
         _check(part, "rows", part.rows, file.metadata.num_rows)
         yield file
 
 
 def _batches(file: pq.ParquetFile, columns: list[str], part: Part) -> Iterator[pa.RecordBatch]:
-    batches = file.iter_batches(BATCH_ROWS, columns=columns, use_threads=False)
+    batches = file.iter_batches(BATCH_ROWS, columns=columns)
     rows = 0
     while True:
         with _corrupt_if_unreadable(part):

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from instar.errors import UsageError
 from instar.parts.layout import DIFF, TS, UPDATE_FIELDS, file_schema, parquet_leaves, split_updates
 from instar.parts.rows import encode_limits, encode_row
 from instar.parts.sort import sort_indices
@@ -94,6 +95,8 @@ def write_part(
     (64-bit integers) may follow. A time or diff that is the same in all rows is not written but recorded
     in the part. `ts` is the time of all rows, if there is no `_ts`; without either it is the batch's.
     """
+    if table.num_rows == 0:
+        raise UsageError("a part needs at least one row")
     rows, updates = split_updates(table)
     present = present_fields(rows, schema)
     stats = compute_stats(rows, schema, order_by, limits.stats_bytes)

@@ -134,7 +134,7 @@ def test_instants_keep_their_instant() -> None:
         ("a int not null", [1, None, 2], "a", 1),
         ("a struct<b: int not null>", [None, {"b": 1}, {"b": None}], "a.b", 2),
         ("a array<int not null>", [None, [1], [], [2, 3, None]], "a.element", 3),
-        ("a array<int not null>", [[1], [None, 2]], "a.element", 1),
+        ("a array<int not null>", [[1], [1], [None, 2]], "a.element", 2),
         ("a array<array<int not null>>", [[[1], None], [], [[2], [3, None]]], "a.element.element", 2),
         ("a map<string, int not null>", [[("x", 1)], [("y", 1), ("z", None)]], "a.value", 1),
         ("a array<struct<b: int not null>>", [[None], [{"b": 1}, {"b": None}]], "a.element.b", 1),

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from instar.errors import UsageError
 from instar.parts import NewPart, PartLimits, RowOrder, decode_row, may_overlap, write_part, write_parts
 from instar.schema import Schema, parse_schema_ddl
 from tests.properties.schema.data import batch_of, random_rows
@@ -175,6 +176,8 @@ def test_no_rows_make_no_parts() -> None:
     """Empty batches leave nothing behind."""
     assert list(write_parts([], NUMBERS)) == []
     assert list(write_parts(numbers(3, 0), NUMBERS)) == []
+    with pytest.raises(UsageError):
+        write_part(pa.Table.from_batches(numbers(1, 0)), NUMBERS)
 
 
 @pytest.mark.parametrize("order", RowOrder)
