@@ -1,6 +1,7 @@
 """Skipping: which parts does a filter need? Decided from statistics alone, for any expression."""
 
 from instar.skipping.catalyst import parse_catalyst
+from instar.skipping.explain import Conjunct, Explanation, Reason, explain, explain_part
 from instar.skipping.expression import (
     Anything,
     Call,
@@ -20,17 +21,22 @@ __all__ = [
     "Anything",
     "Call",
     "Column",
+    "Conjunct",
     "Decision",
+    "Explanation",
     "Expression",
     "Function",
     "Literal",
     "Mode",
     "Now",
+    "Reason",
     "Session",
     "Verdict",
     "conjuncts",
     "decide",
     "decide_chunks",
+    "explain",
+    "explain_part",
     "fields_needed",
     "parse_catalyst",
     "parse_filter",

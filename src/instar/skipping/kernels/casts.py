@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 
 __all__ = ["cast"]
 
+_EXACT_POWER: Final = 22
+"""The greatest power of ten that a double holds exactly."""
+
 
 def cast(call: Call, span: Span) -> Outcome:
     """Cast a value to the call's type."""
@@ -79,11 +82,13 @@ def _decimal_to_integer(call: Call, span: Whole) -> Outcome:
 
 def _decimal_to_real(call: Call, span: Whole) -> Outcome:
     """Divide by a power of ten, with room for every way of rounding."""
-    divisor = float(10 ** scale_of(call.args[0].type))
+    scale = scale_of(call.args[0].type)
     with np.errstate(all="ignore"):
-        lo, hi = (column.astype(np.float64) / divisor for column in (span.lo, span.hi))
-    step = np.float32 if name_of(call.type) == "float" else np.float64
-    low, high = _outwards(lo, hi, step)
+        lo, hi = (column.astype(np.float64) / float(10**scale) for column in (span.lo, span.hi))
+    single = name_of(call.type) == "float"
+    if not single and scale <= _EXACT_POWER and max(exact.peak(span.lo), exact.peak(span.hi)) < 1 << 52:
+        return Outcome((Real(lo, hi, YES, NO),))  # one correct rounding of two exact numbers
+    low, high = _outwards(lo, hi, np.float32 if single else np.float64)
     return Outcome((Real(low, high, YES, NO),))
 
 

@@ -86,15 +86,18 @@ def _digits(call: Call) -> int | None:
 
 def _rounded_down(column: Reals, digits: int) -> Reals:
     """Return at most what rounding gives."""
+    power = 10.0 ** abs(digits)
     with np.errstate(all="ignore"):
-        scaled = column * 10.0**digits
+        scaled = column * power if digits >= 0 else column / power
         nearest = np.floor(scaled + 0.5)
         # So near to a tie, it may have gone the other way.
         close = np.abs(scaled + 0.5 - np.round(scaled + 0.5)) < 1e-6 * np.maximum(np.abs(scaled), 1.0)
-        result = np.where(close, nearest - 1, nearest) / 10.0**digits
-        result = np.where(np.abs(scaled) < _EXACT / 1e7, result, column - 10.0**-digits)
-        stepped = np.nextafter(np.nextafter(result, -np.inf), -np.inf)
-    return np.where(np.isfinite(column), np.where(np.isfinite(stepped), stepped, -np.inf), column)
+        whole = np.where(close, nearest - 1, nearest)
+        # One correct rounding of two exact numbers: just what the decimal text comes to.
+        result = whole / power if digits >= 0 else whole * power
+        far = np.nextafter(column - (1 / power if digits >= 0 else power), -np.inf)
+        result = np.where(np.abs(scaled) < _EXACT / 1e7, result, far)
+    return np.where(np.isfinite(column), result, column)
 
 
 def _rounded_up(column: Reals, digits: int) -> Reals:

@@ -1,0 +1,83 @@
+"""The JSON of a Catalyst expression as a tree: nodes in preorder, each with the number of its children.
+
+Spark leaves out what it cannot print: modes, escape characters, the members of a set, bytes. Whoever has
+the live expression can supply these as `lost`, by the position of the node in the JSON.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+from instar.errors import InstarError
+from instar.schema import Primitive, Type, schema_from_spark
+from instar.schema.types import PRIMITIVES
+from instar.skipping.functions import Mode
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Node", "find_type", "read_nodes"]
+
+_SHORT: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One expression: the name of its class, what it says of itself, and its children."""
+
+    name: str
+    fields: Mapping[str, Any]
+    children: tuple[Node, ...]
+
+    def child(self, field: str) -> Node | None:
+        """Return the child that a field refers to by its position."""
+        position = self.fields.get(field)
+        if isinstance(position, int) and 0 <= position < len(self.children):
+            return self.children[position]
+        return None
+
+    @property
+    def zone(self) -> str | None:
+        """The time zone that the expression was resolved in."""
+        zone = self.fields.get("timeZoneId")
+        return zone if isinstance(zone, str) else None
+
+    @property
+    def mode(self) -> Mode:
+        """The mode of the expression; Spark does not print it."""
+        given = self.fields.get("evalMode")
+        return Mode[given] if isinstance(given, str) and given in Mode.__members__ else Mode.UNKNOWN
+
+
+def read_nodes(text: str, lost: Mapping[int, Mapping[str, Any]] | None = None) -> Node:
+    """Read the JSON that `toJSON` gives for one expression."""
+    given = json.loads(text)
+    if not isinstance(given, list) or not given:
+        raise ValueError("not the JSON of an expression")
+    node, end = _read(given, 0, lost or {})
+    if end != len(given):
+        raise ValueError("more than one expression")
+    return node
+
+
+def _read(given: list[dict[str, Any]], start: int, lost: Mapping[int, Mapping[str, Any]]) -> tuple[Node, int]:
+    fields = {**given[start], **lost.get(start, {})}
+    children = []
+    position = start + 1
+    for _ in range(int(fields["num-children"])):
+        child, position = _read(given, position, lost)
+        children.append(child)
+    return Node(str(fields["class"]).rpartition(".")[2], fields, tuple(children)), position
+
+
+def find_type(value: object) -> Type | None:
+    """Return a Spark type as printed in JSON, or None if it is not one that values are compared in."""
+    if isinstance(value, str) and _SHORT.get(value, value) in PRIMITIVES:
+        return Primitive(_SHORT.get(value, value))
+    try:
+        field = {"name": "x", "type": value, "nullable": True, "metadata": {}}
+        return schema_from_spark({"type": "struct", "fields": [field]}).fields[0].type
+    except (InstarError, TypeError, KeyError, AttributeError):
+        return None
