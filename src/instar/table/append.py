@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from instar.errors import UpperMismatchError
+from instar.errors import SchemaMismatchError, UpperMismatchError
 from instar.state import Appended, BatchHeader, Compacted, NewBatch, PlacedPart
 from instar.state.commands import advance_since, append, check_schema_id, compact, evolve
 from instar.table.rollup import ChunkWriter
@@ -116,7 +116,10 @@ def _evolved(state: TableState, schema_id: int, schema: Schema | None) -> tuple[
     if schema is None:
         return (), state
     steps = evolve(state, schema_id - 1, schema)
-    return steps, replace(state, history=state.history.evolve(schema, state.name))
+    history = state.history.evolve(schema, state.name)
+    if history.latest_id != schema_id:  # others have come to the same schema by another way
+        raise SchemaMismatchError(state.name, expected=schema_id - 1, current=state.history.latest_id)
+    return steps, replace(state, history=history)
 
 
 @contextmanager

@@ -38,6 +38,7 @@ from instar.state import (
 )
 from instar.storage.backoff import pauses
 from instar.storage.frame import decode_frame, encode_frame
+from instar.table.leases import LEASE_MS
 from instar.table.rollup import ROLLUP_EVERY, load_rollup, write_rollup
 
 if TYPE_CHECKING:
@@ -54,6 +55,11 @@ Decide = Callable[[TableState | None], tuple[Step, ...]]
 """A command that only lacks the state: it answers with the steps to commit, or raises."""
 
 _RELOADS: Final = 10
+_GUESS_MS: Final = LEASE_MS // 3
+"""A handle that has not looked for longer looks before it commits: a vacuum keeps the log for thrice as long.
+
+So a commit is never sent to a place that was cut off, where its outcome could not be known.
+"""
 _LONGEST_TAIL: Final = 4 * ROLLUP_EVERY
 
 
@@ -102,6 +108,7 @@ class TableLog:
         self._name = name
         self._key = services.log_key(name)
         self._state: TableState | None = None
+        self._looked_at = 0  # when the state was last known to be current
         self._lock = threading.RLock()
         self._commit_lock = threading.Lock()
         self._rolling: threading.Thread | None = None
@@ -131,6 +138,7 @@ class TableLog:
     def refresh(self) -> TableState | None:
         """Read what is new, and return the state at the end of the log (None: there never was a table)."""
         with self._lock:
+            self._looked_at = self._services.clock()
             known = self._state
             state = None if known is None else self._replay(known, known.seqno + 1)
             self._state = self._reload() if state is None or _lags(state) else state
@@ -187,7 +195,8 @@ class TableLog:
         waiting = pauses()
         pending: int | None = None  # the seqno of an attempt that got no answer, while it may still land
         state = self._state
-        steps = _guess(decide, state)
+        asleep = self._services.clock() - self._looked_at > _GUESS_MS
+        steps = () if asleep else _guess(decide, state)
         if not steps:
             state = self.refresh()
             steps = decide(state)
@@ -263,6 +272,7 @@ class TableLog:
     def _advance(self, entry: Entry) -> TableState:
         """Apply a commit that has just landed, unless a refresh by another thread has been faster."""
         with self._lock:
+            self._looked_at = self._services.clock()
             if self._state is None or entry.seqno == self._state.seqno + 1:
                 self._state = apply(self._state, self._name, entry.seqno, entry.commit)
             return self._state

@@ -120,7 +120,12 @@ class _Sweep:
         return key in self._keys or write_of(key) in self._writes
 
     def cut(self, oldest: int) -> int:
-        """Return the seqno below which nobody needs the log, and all commits are older than a time."""
+        """Return the seqno below which nobody needs the log, and all commits are older than a time.
+
+        They are also older than a lease lasts: until then a commit without an answer is looked for there, and
+        a handle that does not know of them may try to commit in their place.
+        """
+        oldest = min(oldest, self._services.clock() - LEASE_MS)
         first = self._first_seqno()
         candidates = range(first, max(first, self._end))
 

@@ -25,6 +25,7 @@ from instar.state import Created, Evolved
 from instar.state.commands import configure
 from instar.storage import Appended, MemoryConsensus
 from instar.table import Services, TableLog, begin_write, create_table, drop_table, vacuum_table
+from instar.table.leases import LEASE_MS
 from tests.faults import Faults, Outcome, UnreliableConsensus
 from tests.tables import append_parts
 
@@ -327,13 +328,14 @@ def test_an_answer_that_came_with_patience_at_its_end_is_still_looked_for(world:
 
 
 def test_a_commit_that_was_cut_off_unseen_is_unknown(world: World, log: TableLog) -> None:
-    """If the log has been truncated past the silent attempt, nobody can say what became of it."""
+    """If the log was truncated past the silent attempt, nobody knows what became of it."""
     other = world.services()
 
     def after(operation: str, _key: str) -> None:
         if operation == "append":
             faults.after = None
             append_parts(other, TableLog(other, NAME))
+            world.clock.now += LEASE_MS
             vacuum_table(other, NAME, grace_ms=0)
 
     services, faults = faulty(world)

@@ -11,6 +11,7 @@ import pytest
 
 from instar.errors import CommitOutcomeUnknownError, CorruptTableError, NotFoundError, TableNotFoundError
 from instar.state import NewBatch, Place
+from instar.state.commands import configure
 from instar.storage import DirectoryBlob
 from instar.table import (
     Services,
@@ -114,6 +115,7 @@ def test_what_a_compaction_replaced_goes_and_the_table_stays_the_same(world: Wor
     services = world.services()
     root = table_root(log.load().table_id)
     before = all_rows(services, log.load())
+    world.clock.now += LEASE_MS
     report = vacuum_table(services, NAME, grace_ms=0)
     assert all_rows(services, fresh(world)) == before
     assert find_missing(services, fresh(world)) == []
@@ -129,7 +131,10 @@ def test_a_second_vacuum_finds_nothing_to_do(world: World, log: TableLog) -> Non
     """A vacuum of a table that nobody used since leaves it byte for byte as it was."""
     services = world.services()
     vacuum_table(services, NAME, grace_ms=0)
+    world.clock.now += LEASE_MS
+    vacuum_table(services, NAME, grace_ms=0)
     entries = [entry.seqno for entry in log.entries()]
+    assert len(entries) == 1
     objects = keys(services, "")
     report = vacuum_table(services, NAME, grace_ms=0)
     assert (report.objects, report.bytes, report.log_entries) == (0, 0, 0)
@@ -141,6 +146,7 @@ def test_a_dry_run_says_what_a_real_one_does_and_does_nothing(world: World, log:
     """Once a table has its checkpoint, both report the same, and only one of them deletes."""
     services = world.services()
     log.checkpoint()
+    world.clock.now += LEASE_MS
     objects, entries = keys(services, ""), list(log.entries())
     planned = vacuum_table(services, NAME, grace_ms=0, dry_run=True)
     assert keys(services, "") == objects
@@ -314,7 +320,8 @@ def test_a_reader_of_a_table_without_rollups_is_held_too(world: World) -> None:
 def test_a_lease_on_a_seqno_that_is_long_gone_costs_no_part(world: World, log: TableLog, held: int) -> None:
     """The parts of the oldest rollup are kept also where the log no longer tells of them."""
     services = world.services()
-    vacuum_table(services, NAME, grace_ms=0)
+    world.clock.now += LEASE_MS
+    assert vacuum_table(services, NAME, grace_ms=0).log_entries > 0
     append_parts(services, log, put=True)
     with world.services().leases.hold(log.load().table_id, held):
         for _ in range(3):
@@ -582,6 +589,23 @@ def test_a_chunk_that_is_missing_where_it_is_needed_stops_a_vacuum(world: World,
     with pytest.raises((NotFoundError, CorruptTableError)):
         vacuum_table(world.services(), NAME, grace_ms=0)
     assert keys(services, f"{table_root(state.table_id)}/parts") == objects
+
+
+@pytest.mark.parametrize("idle", [0, LEASE_MS // 3, LEASE_MS, 10 * LEASE_MS])
+def test_a_handle_that_slept_through_a_vacuum_commits_as_ever(world: World, log: TableLog, idle: int) -> None:
+    """It never sends a commit to a place that was cut off, where its outcome could not be known."""
+    asleep = TableLog(world.services(), NAME)
+    seqno = asleep.load().seqno
+    services = world.services()
+    for _ in range(5):
+        append_parts(services, log, put=True)
+    world.clock.now += idle
+    vacuum_table(services, NAME, grace_ms=0)
+    cut = next(log.entries()).seqno > seqno + 1
+    assert cut == (idle >= LEASE_MS)
+    committed = asleep.commit(lambda state: configure(asleep.check_exists(state), {"skipping": "audit"}))
+    assert committed.entry is not None
+    assert fresh(world).options == {"skipping": "audit"}
 
 
 def test_a_table_that_is_dropped_while_it_is_vacuumed_is_no_error(world: World, log: TableLog) -> None:
