@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from instar import __version__
-from instar.cli import demo, schema, tables, vacuum
+from instar.cli import demo, importing, query, schema, tables, vacuum
 from instar.errors import InstarError, disposition
 
 __all__ = ["app", "main"]
@@ -35,6 +35,8 @@ app.command()(tables.create)
 app.command()(tables.describe)
 app.command()(tables.log)
 app.add_typer(schema.app)
+app.command("import")(importing.import_files)
+app.command()(query.query)
 app.command()(vacuum.vacuum)
 app.command()(tables.drop)
 app.command()(demo.demo)

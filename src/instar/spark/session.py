@@ -29,10 +29,13 @@ _SETTINGS: Final = {
 
 
 def local_session(name: str, settings: Mapping[str, str] | None = None) -> SparkSession:
-    """Return the session that is there, or start one on this machine, quiet and without a web page.
+    """Return the session that is there, as it is, or start one on this machine, quiet and without a web page.
 
     What the JVM prints to the standard error goes nowhere: errors reach Python as exceptions.
     """
+    active = SparkSession.getActiveSession()
+    if active is not None:
+        return active
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
     builder = SparkSession.builder.master("local[*]").appName(name)

@@ -1,0 +1,130 @@
+"""`instar import`: files of other formats become rows of a table."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    SpinnerColumn,
+    TextColumn,
+    TimeElapsedColumn,
+)
+
+from instar.cli.options import ConsensusOption, StoreOption, open_store
+from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, working
+from instar.errors import TableNotFoundError, UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from instar import Store, Table
+
+__all__ = ["Format", "import_files"]
+
+
+class Format(StrEnum):
+    """What files may be."""
+
+    PARQUET = "parquet"
+    CSV = "csv"
+    JSON = "json"
+
+
+def import_files(  # noqa: PLR0913 -- options of a command
+    files: Annotated[list[str], typer.Argument(help="Files, directories or URLs that Spark can read.")],
+    *,
+    table: Annotated[str, typer.Option("--table", "-t", help="The table that gets the rows.")],
+    file_format: Annotated[
+        Format | None, typer.Option("--format", "-f", help="What the files are, if their names do not tell.")
+    ] = None,
+    create: Annotated[bool, typer.Option("--create", help="Create the table if there is none.")] = False,
+    evolve: Annotated[bool, typer.Option("--evolve", help="Add columns that the table has not.")] = False,
+    order_by: Annotated[
+        list[str] | None, typer.Option(help="With --create, a column that files are sorted by. Repeatable.")
+    ] = None,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Append the rows of Parquet, CSV or JSON files to a table, in one commit.
+
+    CSV has a header, JSON one object a line. Values of text take the types of the table's columns; one that
+    does not fit stops the import, and nothing is committed.
+
+    Examples:
+
+        instar import events.parquet --table events --create --order-by at --store lake
+
+        instar import new/*.csv --table events --evolve --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        target = _find(opened, table)
+        if target is None and not create:
+            raise TableNotFoundError(table)
+        if target is not None and order_by:
+            raise UsageError(f"`{table}` is there already, and its order stays: leave out --order-by")
+        with working("starting Spark"):
+            from instar.spark.files import file_format as guess_format  # noqa: PLC0415 -- slow
+            from instar.spark.files import read_files  # noqa: PLC0415
+            from instar.spark.query import spark_errors  # noqa: PLC0415
+            from instar.spark.session import local_session  # noqa: PLC0415
+
+            spark = local_session("instar import")
+        with spark_errors():
+            kind = str(file_format) if file_format is not None else guess_format(files)
+            with working("looking at the files"):
+                frame = read_files(spark, files, kind, None if target is None else target.schema)
+            made = target is None
+            target = target or opened.create_table(table, frame.schema, order_by=order_by or ())
+            before = target.state.totals
+            try:
+                with _progress(spark, f"importing into {table}"):
+                    commit = target.append(frame, evolve=evolve)
+            except BaseException:
+                if made:
+                    opened.drop_table(table)
+                raise
+        totals = target.state.totals
+    parts, size = totals.parts - before.parts, totals.bytes - before.bytes
+    if as_json:
+        print_json({"table": table, **commit._asdict(), "parts": parts, "bytes": size})
+        return
+    console().print(
+        f"Imported {format_count(commit.rows)} rows into {table} under schema {commit.schema_id}: "
+        f"{format_count(parts)} parts, {format_bytes(size)}."
+    )
+
+
+def _find(store: Store, name: str) -> Table | None:
+    try:
+        return store.table(name)
+    except TableNotFoundError:
+        return None
+
+
+@contextmanager
+def _progress(spark: SparkSession, what: str) -> Iterator[None]:
+    """Show a bar on a terminal; say nothing when piped."""
+    terminal = Console(stderr=True)
+    if not terminal.is_terminal:
+        yield
+        return
+    from instar.spark.progress import watched  # noqa: PLC0415 -- slow
+
+    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    with Progress(
+        *columns, TextColumn("tasks"), TimeElapsedColumn(), console=terminal, transient=True
+    ) as bar:
+        task = bar.add_task(what, total=None)
+        with watched(spark, what, lambda done, total: bar.update(task, completed=done, total=total or None)):
+            yield

@@ -1,0 +1,84 @@
+"""SQL over tables by name: a table becomes a view when a query is found to need it."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import Row
+
+from instar.errors import TableNotFoundError, UsageError
+from instar.spark.views import make_view
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+__all__ = ["query_frame", "row_values", "spark_errors"]
+
+_QUOTED: Final = re.compile(r"`((?:[^`]|``)+)`")
+_STATE: Final = re.compile(r"\s*SQLSTATE: \w+\.?")
+_CAUSE: Final = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)$", re.MULTILINE)
+
+
+def query_frame(spark: SparkSession, sql: str, find_table: Callable[[str], DataFrame | None]) -> DataFrame:
+    """Return the result of a query; `find_table` gives the rows of a table, or None if there is none."""
+    tried: set[str] = set()
+    while True:
+        try:
+            return spark.sql(sql)
+        except AnalysisException as error:
+            name = _missing_table(error)
+            if name is None or name in tried:
+                raise
+            tried.add(name)
+            frame = find_table(name)
+            if frame is None:
+                raise TableNotFoundError(name) from None
+            make_view(name, frame)
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Say of Spark's errors what the caller can do something about, without its stack."""
+    try:
+        yield
+    except PySparkException as error:
+        raise UsageError(_essence(str(error))) from error
+    except Py4JJavaError as error:
+        causes = _CAUSE.findall(str(error))
+        raise UsageError(_essence(causes[-1] if causes else str(error))) from error
+
+
+def row_values(row: Row) -> list[Any]:
+    """Return the values of a row; structs become dicts, at every level."""
+    return [_plain(value) for value in row]
+
+
+def _plain(value: object) -> object:
+    match value:
+        case Row():
+            return {name: _plain(member) for name, member in zip(value.__fields__, value, strict=True)}
+        case list():
+            return [_plain(item) for item in value]
+        case dict():
+            return {str(_plain(key)): _plain(item) for key, item in value.items()}
+    return value
+
+
+def _missing_table(error: AnalysisException) -> str | None:
+    if error.getCondition() != "TABLE_OR_VIEW_NOT_FOUND":
+        return None
+    parts = _QUOTED.findall((error.getMessageParameters() or {}).get("relationName", ""))
+    return ".".join(part.replace("``", "`") for part in parts) if parts else None
+
+
+def _essence(text: str) -> str:
+    """Leave out the state that standards ask for, the plan, and the JVM's own stack."""
+    for end in ("\n\nJVM stacktrace", ";\n'", ";\n+-"):
+        text = text.partition(end)[0]
+    return _STATE.sub("", text).strip()
