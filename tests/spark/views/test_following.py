@@ -31,7 +31,7 @@ def store(tmp_path: Path, spark: SparkSession) -> Iterator[Store]:
     with instar.open(tmp_path / "lake") as opened:
         yield opened
         for view in spark.catalog.listTables():
-            spark.catalog.dropTempView(f"`{view.name}`")
+            spark.catalog.dropTempView(view.name)
 
 
 def rows(*pairs: tuple[int, str]) -> pa.Table:

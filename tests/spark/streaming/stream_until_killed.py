@@ -1,0 +1,82 @@
+"""Let a table flow into another, and kill everything at the worst moment, as a power cut would.
+
+usage: stream_until_killed.py STORE CHECKPOINT never|before|after
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import time
+from typing import TYPE_CHECKING
+
+from pyspark.sql import SparkSession
+
+from instar.spark.data_source import InstarSource
+from instar.spark.sink import StreamSink
+from instar.spark.stream_source import ask_for_changes
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import WriterCommitMessage
+    from pyspark.sql.types import StructType
+
+
+class DoomedSink(StreamSink):
+    """A sink that ends with everybody else, before or after it has committed."""
+
+    def __init__(self, source: DoomedSource, schema: StructType) -> None:
+        super().__init__(source._options, schema)
+        self._doom = source.doom
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        """Kill before or after the commit."""
+        when, *victims = self._doom
+        if when == "after":
+            super().commit(messages, batchId)
+        for victim in victims:
+            os.kill(int(victim), signal.SIGKILL)
+        time.sleep(60)
+
+
+class DoomedSource(InstarSource):
+    """The source `instar`, but for its sink."""
+
+    doom: tuple[str, ...] = ()
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamSink:  # noqa: ARG002, N802
+        """Return a sink that kills, or not."""
+        return DoomedSink(self, schema) if self.doom else StreamSink(self._options, schema)
+
+
+def main(store: str, checkpoint: str, when: str) -> None:
+    """Process all that there is now, or die trying."""
+    spark = (
+        SparkSession.builder.master("local[1]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.sql.shuffle.partitions", "1")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("OFF")
+    if when != "never":
+        machine = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
+        DoomedSource.doom = (when, str(machine), str(os.getpid()))
+    ask_for_changes()
+    spark.dataSource.register(DoomedSource)
+    origin = spark.readStream.format("instar").option("store", store).option("table", "origin").load()
+    query = (
+        origin.select("k", "v")
+        .writeStream.format("instar")
+        .option("store", store)
+        .option("table", "copy")
+        .option("checkpointLocation", checkpoint)
+        .trigger(availableNow=True)
+        .start()
+    )
+    query.awaitTermination()
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

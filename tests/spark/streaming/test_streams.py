@@ -1,0 +1,209 @@
+"""Streams out of tables and into them: what a batch has, when it stops, and what a restart repeats."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+
+import instar
+from instar.table.leases import list_leases
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from instar import Store, Table
+
+
+@pytest.fixture
+def store(tmp_path: Path, spark: SparkSession) -> Iterator[Store]:
+    """Return a store whose source and sink are known to Spark."""
+    with instar.open(tmp_path / "lake") as opened:
+        opened.initialise()
+        instar.register(spark, opened)
+        yield opened
+
+
+def rows(*numbers: int) -> pa.Table:
+    """Return data for a table `k int, v string`."""
+    return pa.table({"k": pa.array(numbers, pa.int32()), "v": [f"v{number}" for number in numbers]})
+
+
+def retract(table: Table, *numbers: int) -> instar.Commit:
+    """Take rows back."""
+    return table.apply(rows(*numbers).append_column("_diff", pa.array([-1] * len(numbers))))
+
+
+def stream(spark: SparkSession, store: Store, table: str, **options: str) -> DataFrame:
+    """Read a table as a stream."""
+    reader = spark.readStream.format("instar").option("store", store.location).option("table", table)
+    return reader.options(**options).load()
+
+
+def drain(frame: DataFrame, checkpoint: Path, sink: dict[str, str]) -> None:
+    """Process all that there is now."""
+    writer = frame.writeStream.format("instar").options(**sink)
+    query = writer.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start()
+    query.awaitTermination()
+
+
+def gather(frame: DataFrame, checkpoint: Path) -> list[tuple[Any, ...]]:
+    """Process all that there is now, and return the rows."""
+    seen: list[tuple[Any, ...]] = []
+
+    def keep(batch: DataFrame, _: int) -> None:
+        seen.extend(tuple(row) for row in batch.collect())
+
+    writer = frame.writeStream.foreachBatch(keep).option("checkpointLocation", str(checkpoint))
+    writer.trigger(availableNow=True).start().awaitTermination()
+    return sorted(seen)
+
+
+def contents(table: Table) -> list[int]:
+    """Return the keys that a table holds, in order."""
+    return sorted(table.snapshot().to_arrow().column("k").to_pylist())
+
+
+def test_a_stream_tells_every_update_once_with_time_and_diff(
+    spark: SparkSession, store: Store, tmp_path: Path
+) -> None:
+    """The first run tells all, the next goes on where it ended; nothing new means no row."""
+    table = store.create_table("t", "k int, v string")
+    first = table.append(rows(1, 2))
+    second = retract(table, 1)
+    frame = stream(spark, store, "t")
+    assert frame.columns == ["k", "v", "_ts", "_diff"]
+    told = gather(frame, tmp_path / "cp")
+    assert told == [(1, "v1", first.ts, 1), (1, "v1", second.ts, -1), (2, "v2", first.ts, 1)]
+    third = table.append(rows(3))
+    assert gather(stream(spark, store, "t"), tmp_path / "cp") == [(3, "v3", third.ts, 1)]
+    assert gather(stream(spark, store, "t"), tmp_path / "cp") == []
+
+
+def test_a_stream_begins_after_a_time_and_has_only_the_columns_asked_for(
+    spark: SparkSession, store: Store, tmp_path: Path
+) -> None:
+    """`since` is the last time that is known already; `columns` are names."""
+    table = store.create_table("t", "k int, v string")
+    first = table.append(rows(1))
+    second = table.append(rows(2))
+    frame = stream(spark, store, "t", since=str(first.ts), columns="v")
+    assert gather(frame, tmp_path / "cp") == [("v2", second.ts, 1)]
+
+
+def test_a_fenced_stream_stops_with_the_reason(spark: SparkSession, store: Store, tmp_path: Path) -> None:
+    """A running stream is checked at each batch; opened again, it reads under the schema of then."""
+    table = store.create_table("t", "k int, v string")
+    table.append(rows(1))
+    frame = stream(spark, store, "t")
+    gather(frame, tmp_path / "cp")
+    table.evolve().drop_column("v").commit()
+    last = table.append(rows(2).select(["k"]))
+    with pytest.raises(
+        StreamingQueryException, match="ReaderFencedError: reader of `t` at schema 0 is fenced"
+    ):
+        gather(frame, tmp_path / "cp")
+    assert gather(stream(spark, store, "t"), tmp_path / "cp") == [(2, last.ts, 1)]
+
+
+def test_a_table_flows_into_another(spark: SparkSession, store: Store, tmp_path: Path) -> None:
+    """With `apply`, retractions of one table retract in the other; each run adds what is new."""
+    origin = store.create_table("origin", "k int, v string")
+    copy = store.create_table("copy", "k int, v string")
+    sink = {"store": store.location, "table": "copy", "apply": "true"}
+    origin.append(rows(1, 2, 3))
+    retract(origin, 2)
+    drain(stream(spark, store, "origin"), tmp_path / "cp", sink)
+    assert contents(copy) == [1, 3]
+    origin.append(rows(4))
+    retract(origin, 1)
+    drain(stream(spark, store, "origin"), tmp_path / "cp", sink)
+    assert contents(copy) == [3, 4]
+    assert list(list_leases(copy._services, copy.state.table_id)) == []
+
+
+def test_a_batch_that_is_repeated_is_committed_once(
+    spark: SparkSession, store: Store, tmp_path: Path
+) -> None:
+    """Spark forgot that a batch was done, as in a crash after the commit: its repetition does nothing."""
+    origin = store.create_table("origin", "k int, v string")
+    copy = store.create_table("copy", "k int, v string")
+    origin.append(rows(1, 2))
+    frame = stream(spark, store, "origin").select("k", "v")
+    sink = {"store": store.location, "table": "copy"}
+    drain(frame, tmp_path / "cp", sink)
+    commits = tmp_path / "cp" / "commits"
+    for entry in [*commits.glob("0"), *commits.glob(".0.crc")]:
+        entry.unlink()
+    drain(frame, tmp_path / "cp", sink)
+    origin.append(rows(3))
+    drain(frame, tmp_path / "cp", sink)
+    assert contents(copy) == [1, 2, 3]
+    appended = [commit for commit in copy.history() if commit.what.startswith("appended")]
+    assert len(appended) == 2
+
+
+def test_a_new_checkpoint_is_a_new_stream(spark: SparkSession, store: Store, tmp_path: Path) -> None:
+    """Batches are told apart by the id that the checkpoint keeps, not by where it is."""
+    origin = store.create_table("origin", "k int, v string")
+    copy = store.create_table("copy", "k int, v string")
+    origin.append(rows(1))
+    frame = stream(spark, store, "origin").select("k", "v")
+    sink = {"store": store.location, "table": "copy"}
+    drain(frame, tmp_path / "cp", sink)
+    (tmp_path / "cp").rename(tmp_path / "old")
+    drain(frame, tmp_path / "cp", sink)
+    assert contents(copy) == [1, 1]
+
+
+def test_a_row_that_does_not_fit_stops_the_stream_and_nothing_is_committed(
+    spark: SparkSession, store: Store, tmp_path: Path
+) -> None:
+    """The reason is in the query's exception; after the repair, the same checkpoint goes on."""
+    origin = store.create_table("origin", "k int, v string")
+    copy = store.create_table("copy", "k int not null, v string")
+    origin.append(pa.table({"k": pa.array([1, None], pa.int32()), "v": ["a", "b"]}))
+    frame = stream(spark, store, "origin").select("k", "v")
+    sink = {"store": store.location, "table": "copy"}
+    with pytest.raises(StreamingQueryException, match="column `k` of the data does not fit"):
+        drain(frame, tmp_path / "cp", sink)
+    assert contents(copy) == []
+    copy.evolve().make_nullable("k").commit()
+    drain(frame, tmp_path / "cp", sink)
+    assert copy.snapshot().to_arrow().num_rows == 2
+
+
+def test_new_columns_evolve_the_table_if_asked(spark: SparkSession, store: Store, tmp_path: Path) -> None:
+    """With `evolve`, a column that the table has not is added in the commit of the first batch."""
+    origin = store.create_table("origin", "k int, v string")
+    copy = store.create_table("copy", "k int")
+    origin.append(rows(1))
+    frame = stream(spark, store, "origin").select("k", "v")
+    sink = {"store": store.location, "table": "copy"}
+    with pytest.raises(StreamingQueryException, match="`v`"):
+        drain(frame, tmp_path / "cp", sink)
+    drain(frame, tmp_path / "cp", {**sink, "evolve": "true"})
+    assert copy.snapshot().to_arrow().to_pylist() == [{"k": 1, "v": "v1"}]
+
+
+@pytest.mark.parametrize(
+    ("options", "why"),
+    [
+        ({"tabel": "t"}, "there is no option 'tabel'"),
+        ({"since": "yesterday"}, "must be a number"),
+        ({"columns": "nope"}, "there is no column `nope`"),
+        ({"changes": "false"}, "a stream of a table has its changes"),
+    ],
+)
+def test_wrong_options_are_named(
+    spark: SparkSession, store: Store, tmp_path: Path, options: dict[str, str], why: str
+) -> None:
+    """A stream that cannot be says why, by the time that it is started."""
+    store.create_table("t", "k int, v string")
+    with pytest.raises(Exception, match=why):
+        gather(stream(spark, store, "t", **options), tmp_path / "cp")
