@@ -42,7 +42,7 @@ SMALL: dict[str, tuple[Value, ...]] = {
     "float": (-0.0, float("nan")),
     "double": (0.5, float("nan")),
 }
-MOST_ROWS = 2500
+MOST_ROWS = 1200
 
 
 def every_value(type_: Type, *, nullable: bool) -> list[Value]:

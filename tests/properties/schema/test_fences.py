@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from instar.schema import Field, History, Primitive, Schema, check_reader
@@ -57,6 +57,6 @@ def test_what_a_reader_does_not_read_never_fences_it(past: Past) -> None:
 def test_a_fence_once_up_stays_up(past: Past, data: st.DataObject) -> None:
     """Further evolution adds fences or moves them to a parent, but frees no reader."""
     reader = data.draw(projections(data.draw(st.sampled_from(past.schemas))))
-    assume(found_fences(past.schemas, reader))
-    later = data.draw(legal_schemas(past.schemas[-1], past.ids))
-    assert found_fences((*past.schemas, later), reader)
+    if found_fences(past.schemas, reader):
+        later = data.draw(legal_schemas(past.schemas[-1], past.ids))
+        assert found_fences((*past.schemas, later), reader)

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 from instar.errors import IncompatibleSchemaError
@@ -177,7 +177,8 @@ def test_every_deleted_id_is_refused_wherever_it_is_added(past: Past, data: st.D
     """Any id that the latest schema lacks and an earlier one had is against the rules in any struct."""
     history = History.fold(past.schemas)
     dead = sorted(history.migration_type.deleted_ids())
-    assume(dead)
+    if not dead:
+        return
     field = Field(data.draw(st.sampled_from(dead)), "came back", INT)
     path, _ = data.draw(st.sampled_from(list(every_struct(history.latest.fields))))
     fields = edit_struct(history.latest.fields, path, lambda members: (*members, field))
