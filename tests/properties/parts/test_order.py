@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from random import Random
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given
@@ -51,6 +52,27 @@ def test_sorted_rows_stay_sorted_where_the_schema_layer_says_so(case: Change, se
     assert [row_key(row, new, order_by) for row in again] == sorted(keys)
     if preserves_order(old, new, order_by):
         assert all(one <= two for one, two in pairwise(keys))
+
+
+@pytest.mark.parametrize(("ddl", "width"), [("float", 4), ("double", 8)])
+def test_every_nan_is_the_same_and_the_greatest(ddl: str, width: int) -> None:
+    """Whatever its sign and its other bits."""
+    schema = parse_schema_ddl(f"a {ddl}")
+    ones = (1 << 8 * width) - 1  # the sign and the exponent of a NaN, and a fraction
+    bits = np.array([ones, ones >> 1, ones - 1], f"u{width}")
+    values = np.concatenate([bits.view(f"f{width}"), np.array([np.inf, -np.inf], f"f{width}")])
+    table = pa.table({"a": values, "_diff": [1] * 5})
+    assert sort_indices(table, schema).to_pylist() == [4, 3, 0, 1, 2]
+    assert consolidate(table, schema)["_diff"].to_pylist() == [3, 1, 1]
+
+
+def test_lists_of_many_different_elements_are_sorted() -> None:
+    """More elements than a byte can number, and lists that begin alike."""
+    schema = parse_schema_ddl("a array<int>")
+    lists = [[at] for at in range(1000)] + [[at, 1] for at in range(0, 1000, 7)]
+    given_lists = Random(1).sample(lists, len(lists))
+    table = pa.table({"a": pa.array(given_lists, pa.list_(pa.int32()))})
+    assert sort_rows(table, schema)["a"].to_pylist() == sorted(lists)
 
 
 def test_time_and_diff_come_last() -> None:
