@@ -79,7 +79,9 @@ def _point(value: Any, type_: Type) -> Span:  # noqa: ANN401 -- as it is held
         case Kind.WHOLE:
             return Whole(constant(value), constant(value), YES)
         case Kind.REAL:
-            return Real(np.array([value]), np.array([value]), np.array([value == value]), np.isnan([value]))  # noqa: PLR0124
+            nan = np.isnan([value])
+            number = np.where(nan, 0.0, value)  # the bounds of nothing must not trouble anybody
+            return Real(number, number, ~nan, nan)
         case Kind.TEXT:
             return Text(strings.constant(value), strings.constant(value), YES)
         case Kind.TRUTH:

@@ -36,7 +36,7 @@ _COMPARABLE = (*_NUMBERS, "string", "date", "timestamp", "timestamp_ntz", "boole
 # Templates by type; a hole names the type that fills it. `#n` is a small number, `#level` and so on a word.
 _RULES: dict[str, list[str]] = {
     "boolean": [
-        "not {boolean}",
+        "(not {boolean})",
         "({boolean} and {boolean})",
         "({boolean} or {boolean})",
         "(case when {boolean} then {boolean} else {boolean} end)",

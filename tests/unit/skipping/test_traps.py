@@ -242,3 +242,10 @@ def test_chunks_are_decided_by_their_united_bounds() -> None:
     expression = parse_filter("i = 5", parse_schema_ddl("i int"))
     decision = decide_chunks(expression, [{1: chunk} for chunk in chunks], [6, 6, 6])
     assert [decision.verdict(chunk) for chunk in range(3)] == [Verdict.READ, Verdict.SKIP, Verdict.READ]
+
+
+def test_what_is_nothing_troubles_nobody() -> None:
+    """A cast of NaN that is never evaluated has no bounds to stumble over."""
+    parts = [{"i": [1, 2]}]
+    assert parts_read("i = cast(double('nan') as int)", "i int", parts) == [0]
+    assert parts_read("i = try_cast(double('nan') as bigint)", "i int", parts) == []

@@ -130,6 +130,7 @@ def _real_to_integer(call: Call, span: Real) -> Outcome:
 
 def _truncated(column: Reals) -> Ints:
     """Take reals as exact integers; infinities as integers far outside of every type."""
+    column = np.nan_to_num(column, nan=0.0, posinf=np.inf, neginf=-np.inf)
     near = np.abs(column) < float(1 << 62)
     inside = np.trunc(np.where(near, column, 0.0)).astype(np.int64)
     if near.all():
