@@ -268,7 +268,10 @@ class TablesMachine(RuleBasedStateMachine):
 
     @rule(handle=handles)
     def reopen(self, handle: int) -> None:
-        if not any(write.handle == handle for write in self.writes):
+        """Begin anew with a handle, unless somebody needs what it holds."""
+        busy = [self.services[write.handle] for write in self.writes]
+        busy += [reader.services for reader in self.readers]
+        if self.services[handle] not in busy:
             self.services[handle].close()
             self.services[handle] = self.world.services()
             self.logs[handle].clear()
