@@ -52,7 +52,7 @@ UNSUPPORTED: Final = {
 """Spark types that a table does not hold, and what to do instead."""
 
 _TOKEN = re.compile(
-    r"(?P<space>\s+)"
+    r"(?P<space>\s+|--[^\n]*|/\*(?s:.*?)\*/)"
     r"|(?P<quoted>`(?:[^`]|``)*`)"
     r"|(?P<text>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\")"
     r"|(?P<number>\d+(?![\w]))"
