@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 ACCEPTED = [
+    # comments
+    *("a int -- words", "a /* words */ int", "a int, -- first\n b string"),
     # synonyms
     "a byte, b tinyint, c short, d smallint, e integer, f int, g long, h bigint",
     "a real, b float, c double, d timestamp_ltz, e timestamp, f timestamp_ntz",
@@ -93,7 +95,6 @@ REFUSED_BY_US = [
     ),
     *("a array<void>", "a struct<b: map<int, variant>>", "a string collate UTF8_LCASE"),
     *("a int comment 'x'", "a int not null comment 'x'", "a struct<a: int comment 'c'>"),
-    *("a int -- words", "a /* words */ int"),
     *("a int, A int", "a int, a int", "a struct<b:int,B:int>", "a struct<>", "`` int", "a decimal(0,0)"),
     *("_ts timestamp", "a int, _DIFF bigint", "a map<map<int,int>,int>"),
 ]

@@ -88,7 +88,7 @@ def test_a_type_alone_can_be_read() -> None:
         ("a int, b decimal(5,6)", 9, "decimal(5,6) needs 1 <= precision <= 38 and 0 <= scale <= precision"),
         ("a interval year to day", 2, "'interval year to day' is not an interval type"),
         ("a interval day to", 2, "'interval day to the end' is not an interval type"),
-        ("a int -- words", 6, "unexpected character '-'"),
+        ("a int - words", 6, "unexpected character '-'"),
         ("a int; b int", 5, "unexpected character ';'"),
         ("a int comment 'x'", 6, "a table does not keep COMMENT clauses; remove it"),
         ("a struct<b: int default 1>", 16, "a table does not keep DEFAULT clauses; remove it"),
