@@ -1,7 +1,8 @@
 """Bringing data from outside into the layout of a schema, or saying why it does not fit.
 
-Columns and members are matched by name as Spark does it, missing ones are null, numbers widen; nothing
-is narrowed, rounded or guessed. Whether the types fit is known before the first row is read.
+Columns and members are matched by name as Spark does it, missing ones are null, numbers widen. Whole numbers
+of any width fit where each of their values does; nothing else is narrowed, rounded or guessed, and whether
+its type fits is known before the first row is read.
 """
 
 from __future__ import annotations
@@ -41,6 +42,8 @@ __all__ = ["Conformer", "conform"]
 
 _BATCH_ROWS: Final = 128 * 1024
 _BATCH_BYTES: Final = 64 * 1024 * 1024
+
+_INTEGERS: Final = tuple(Primitive(name) for name in ("tinyint", "smallint", "int", "bigint"))
 
 Path = tuple[str, ...]
 
@@ -224,7 +227,7 @@ class _LeafStep:
     def __init__(self, given: pa.DataType, type_: Type, path: Path) -> None:
         self.target = arrow_type(type_)
         self.path = path
-        self.reason = f"a value of {given} is not exactly a {format_type(type_)}"
+        self.reason = f"this value of {given} is not exactly a {format_type(type_)}"
 
     def apply(self, array: pa.Array) -> pa.Array:
         if array.type.id == pa.lib.Type_INTERVAL_MONTHS:
@@ -280,6 +283,8 @@ def _step(given: pa.DataType, type_: Type, path: Path) -> _Step:
             return _ListStep(given, type_, path)
         case Map() if pa.types.is_map(given):
             return _MapStep(given, type_, path)
+    if pa.types.is_integer(given) and type_ in _INTEGERS:
+        return _LeafStep(given, type_, path)  # pandas and others make whole numbers wider than they are
     leaf = find_leaf(given)
     if leaf is None or not _fits(leaf, type_):
         raise DataMismatchError(format_path(path), _why_not(given, leaf, type_))
