@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple, Self
 
+import numpy as np
 import pyarrow as pa
 
 from instar.parts.layout import DIFF, TS, update_schema
@@ -23,7 +24,7 @@ __all__ = ["Changes", "Listen"]
 
 
 class Changes(NamedTuple):
-    """Updates that have become complete: rows with `_ts` and `_diff`, and the upper that they reach."""
+    """Updates that have become complete, by time: rows with `_ts` and `_diff`, and the upper they reach."""
 
     rows: pa.Table
     upper: int
@@ -77,4 +78,10 @@ class Listen:
             batches = list(read_changes(self._services.blob, plan))
         self.upper = plan.upper
         layout = update_schema(self._reader.schema, Names.COLUMN, (TS, DIFF))
-        return Changes(pa.Table.from_batches(batches, schema=layout), plan.upper)
+        return Changes(_in_order(pa.Table.from_batches(batches, schema=layout)), plan.upper)
+
+
+def _in_order(rows: pa.Table) -> pa.Table:
+    """Return updates by time; parts that a rollup or a compaction has moved come in any order."""
+    times = rows.column(TS).to_numpy()
+    return rows if (times[1:] >= times[:-1]).all() else rows.take(np.argsort(times, kind="stable"))
