@@ -12,7 +12,7 @@ from instar.schema import Decimal, Primitive, Type
 from instar.schema.types import MAX_PRECISION
 from instar.skipping.expression import BOOLEAN, Anything, Call, Expression, Literal
 from instar.skipping.functions import Function, Mode
-from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, name_of
+from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, limits, name_of
 from instar.skipping.literals import fold_string
 
 __all__ = [
@@ -66,6 +66,10 @@ def cast(expression: Expression, type_: Type, mode: Mode, zone: str | None) -> E
             folded = fold_string(expression.value, type_, zone)
             if folded is not None:
                 return folded
+        if name_of(expression.type) in INTEGERS and name_of(type_) in INTEGERS:
+            low, high = limits(type_)
+            if isinstance(expression.value, int) and low <= expression.value <= high:
+                return Literal(expression.value, type_)
     if expression.type is None:
         return Anything(f"cast({expression})", type_)
     return Call(Function.CAST, (expression,), type_, mode, zone)

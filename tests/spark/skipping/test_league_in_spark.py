@@ -41,7 +41,10 @@ def test_exactly_the_parts_with_a_match_are_read(table: DataFrame, stage: str) -
     for text, ideal in FILTERS.items():
         if "now()" in text and stage == "optimizedPlan":
             continue  # Spark's own clock is in it by then
-        expression = parse_catalyst(printed(table, text, stage), FIELDS, "UTC")
+        json_text = printed(table, text, stage)
+        likes = [place for place, node in enumerate(json.loads(json_text)) if node["class"].endswith(".Like")]
+        lost = {place: {"escapeChar": "\\"} for place in likes}
+        expression = parse_catalyst(json_text, FIELDS, "UTC", lost)
         read = int(decide(expression, BOUNDS, ROWS, (NOW, NOW + 1_000_000)).read.sum())
         if read != ideal:
             found[text] = (read, ideal, str(expression))

@@ -55,9 +55,18 @@ def _is_valid(pattern: str, escape: str) -> bool:
 
 
 def _whatever_escapes(pattern: str) -> Pattern:
-    """Stop before the first character that could be an escape: one that is doubled, or before a wildcard."""
-    for position, character in enumerate(pattern):
-        after = pattern[position + 1 : position + 2]
-        if character in _WILD or after in (*_WILD, character):
-            return Pattern(pattern[:position], "?")
-    return Pattern(pattern, "?")
+    """Return what all readings begin with: that without an escape, and each one that makes sense."""
+    readings = [read_pattern(pattern, character) for character in sorted(set(pattern))]
+    prefixes = [_plain(pattern), *(found.prefix for found in readings if found is not None)]
+    shared = 0
+    while all(prefix[: shared + 1] == prefixes[0][: shared + 1] for prefix in prefixes) and shared < min(
+        map(len, prefixes)
+    ):
+        shared += 1
+    return Pattern(prefixes[0][:shared], "?")
+
+
+def _plain(pattern: str) -> str:
+    """Return what stands before the first wildcard."""
+    ends = [pattern.index(wild) for wild in _WILD if wild in pattern]
+    return pattern[: min(ends, default=len(pattern))]

@@ -77,6 +77,8 @@ def unary(function: Function, value: Expression, session: Session) -> Expression
 
 def negation(value: Expression) -> Expression:
     """Apply NOT."""
+    if isinstance(value, Call) and value.function is Function.IS_NULL:
+        return Call(Function.IS_NOT_NULL, value.args, BOOLEAN)
     if value.type in (BOOLEAN, None):
         return Call(Function.NOT, (value,), BOOLEAN)
     return Anything(f"not {value}", BOOLEAN)
