@@ -260,6 +260,14 @@ def test_fields_with_a_value_are_present(data: st.DataObject) -> None:
     assert present_fields(pa.Table.from_batches([batch]), schema) == expected
 
 
+def test_garbage_under_a_null_struct_is_not_present() -> None:
+    """A member is present because of a struct that is there, not of one that is not."""
+    schema = parse_schema_ddl("s struct<a: int>")
+    members = [pa.array([None, 5], pa.int32())]
+    structs = pa.StructArray.from_arrays(members, names=["a"], mask=pa.array([False, True]))
+    assert present_fields(pa.table({"s": structs}), schema) == {1}
+
+
 # --- least and greatest rows ----------------------------------------------------------------------
 
 
@@ -297,3 +305,12 @@ def test_parts_that_lie_apart_do_not_overlap() -> None:
     parts = [write_part(table.slice(start, 2), schema).part for start in (0, 2)]
     assert not may_overlap(parts[0], parts[1])
     assert decode_row(parts[0].first_row or b"") == ((1, 1), (2, True), (3, ["9.50"]), (4, "a" * 64))
+
+
+def test_row_bounds_end_after_a_text_that_was_cut() -> None:
+    """The greatest row is rounded up and the least is not; what comes after a cut text says nothing."""
+    schema = parse_schema_ddl("t string, n int")
+    table = pa.table({"t": ["a" * 70], "n": pa.array([1], pa.int32())})
+    part = write_part(table, schema).part
+    assert decode_row(part.first_row or b"") == ((1, "a" * 64),)
+    assert decode_row(part.last_row or b"") == ((1, "a" * 63 + "b"),)
