@@ -46,6 +46,7 @@ class InstarSource(DataSource):
         super().__init__(options)
         self._options = parse_options(options)
         self._reader: Reader | None = None
+        self._upper = 0
 
     @classmethod
     def name(cls) -> str:
@@ -53,15 +54,17 @@ class InstarSource(DataSource):
         return "instar"
 
     def schema(self) -> StructType:
-        """Choose the reader's schema, which stays: the source remembers the ids of its fields."""
+        """Choose the reader's schema and time, which stay: the source remembers the ids of its fields."""
         services, log = self._options.open()
-        self._reader = resolve_reader(log.load(), self._options.schema, self._options.columns)
+        state = log.load()
+        self._upper = state.upper
+        self._reader = resolve_reader(state, self._options.schema, self._options.columns)
         services.close()
         return spark_schema(self._reader.schema, changes=self._options.changes)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Read the rows."""
-        return scan_class()(self._options, self._chosen(), schema)
+        return scan_class()(self._options, self._chosen(), self._upper, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 -- Spark's interface
         """Read the updates."""

@@ -1,6 +1,7 @@
 """`spark.read.format("instar")`: a snapshot read by Python workers, for sessions without a JVM at hand.
 
-Every query reads the state of its moment, or the time that it was told, under the schema of `load()`.
+A frame shows the rows as of the time when it was loaded, or as it was told, and stays so: Spark plans it
+once, for all its queries. Its schema is checked in the state that is then planned.
 """
 
 from __future__ import annotations
@@ -57,14 +58,15 @@ _EXACT: Final = (bool, int, str, dt.date, decimal.Decimal)
 class TableScan(DataSourceReader):
     """Plans in one process and reads in others."""
 
-    def __init__(self, options: TableOptions, reader: Reader, schema: StructType) -> None:
+    def __init__(self, options: TableOptions, reader: Reader, upper: int, schema: StructType) -> None:
         self._options = options
         self._reader = reader
+        self._upper = upper
         self._schema = schema
         self._filters: list[Filter] = []
 
     def partitions(self) -> list[InputPartition]:
-        """Plan the current state: tasks for parts, and one for all that must be consolidated together."""
+        """Plan tasks for parts, and one for all that must be consolidated together."""
         services, log = self._options.open()
         pin = log.pinned()
         with pin:
@@ -79,7 +81,8 @@ class TableScan(DataSourceReader):
         return batches_for_spark(rows, self._schema)
 
     def _rows(self, services: Services, log: TableLog) -> list[InputPartition]:
-        plan = plan_snapshot(services.chunks, log.load(), self._reader, self._options.as_of)
+        time = self._upper - 1 if self._options.as_of is None else self._options.as_of
+        plan = plan_snapshot(services.chunks, log.load(), self._reader, max(time, 0))
         tasks: list[InputPartition] = [
             ScanTask(services.blob, parts, self._reader.schema)
             for parts in group_parts(plan.state, plan.scan)
@@ -89,7 +92,7 @@ class TableScan(DataSourceReader):
 
     def _changes(self, services: Services, log: TableLog) -> list[InputPartition]:
         since = 0 if self._options.since is None else self._options.since + 1
-        plan = plan_changes(services.chunks, log.load(), self._reader, since)
+        plan = plan_changes(services.chunks, log.load(), self._reader, since, max(since, self._upper))
         times = plan.since, plan.upper
         return [
             ChangesTask(services.blob, parts, self._reader.schema, times)

@@ -42,15 +42,14 @@ class _Held(Keeper):
 class _Running:
     """What the queries of a session hold while they run, whatever becomes of their plans meanwhile."""
 
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
+    def __init__(self) -> None:
         self._held: dict[int, set[_Held]] = {}
         self._lock = threading.Lock()
 
-    def hold(self, execution: int, held: _Held) -> None:
+    def hold(self, gateway: Gateway, execution: int, held: _Held) -> None:
         """Hold something until an execution has ended, and let go of what others held that have."""
         with self._lock:
-            for other in [known for known in self._held if not self._gateway.is_running(known)]:
+            for other in [known for known in self._held if not gateway.is_running(known)]:
                 del self._held[other]
             self._held.setdefault(execution, set()).add(held)
 
@@ -66,7 +65,7 @@ class _Following:
         self._services = services
         self._log = log
         self._reader = reader
-        self._running = _running.setdefault(gateway, _Running(gateway))
+        self._running = _running.setdefault(gateway, _Running())
         self._by_query: WeakValueDictionary[int, _Held] = WeakValueDictionary()
         self._lock = threading.Lock()
 
@@ -98,7 +97,7 @@ class _Following:
             held = self._by_query.get(query)
             if held is None:
                 held = self._by_query[query] = self._plan()
-            self._running.hold(execution, held)
+            self._running.hold(self._gateway, execution, held)
             return held
 
     def _plan(self) -> _Held:

@@ -85,4 +85,4 @@ def _storage(column: pa.Array) -> pa.Array:
 def _store(bound: pa.Scalar) -> Value | None:
     """Return a bound as it is stored."""
     value: Value | PyDecimal | None = bound.as_py()
-    return str(value) if isinstance(value, PyDecimal) else value
+    return f"{value:f}" if isinstance(value, PyDecimal) else value
