@@ -68,11 +68,11 @@ def test_readers_choose_the_names(names: Names) -> None:
     ],
 )
 def test_another_file_is_not_the_part(change: dict[str, int], why: str) -> None:
-    """Size, rows and columns are those of the metadata, or the part is named as corrupt."""
+    """Size, rows and columns are those of the metadata, or the part is corrupt, and no row is returned."""
     new = written()
     part = replace(new.part, **change)
     with pytest.raises(CorruptTableError, match=f"part t/p is corrupt: .*{why}"):
-        list(read_part(new.data, part, SCHEMA, SCHEMA, updates=True, ts=1))
+        next(read_part(new.data, part, SCHEMA, SCHEMA, updates=True, ts=1))
 
 
 def test_a_file_of_another_schema_is_not_the_part() -> None:
