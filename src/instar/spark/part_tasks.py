@@ -122,7 +122,7 @@ def spark_schema(schema: Schema, *, changes: bool) -> StructType:
     struct = StructType.fromJson(json)
     for field in struct:
         try:
-            to_arrow_type(field.dataType)
+            to_arrow_type(field.dataType, timezone="UTC")
         except PySparkTypeError:
             raise UsageError(
                 f"column `{field.name}` is {field.dataType.simpleString()}, which Spark does not take from "
