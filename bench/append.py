@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import instar
 from bench.frames import DDL, ROW_BYTES, events, session
-from bench.measure import Ratio, machine, seconds, warmed
+from bench.measure import Ratio, machine, seconds, timing, warmed
 from bench.report import Column, Report, Section
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ def _peers(plan: Plan, spark: SparkSession, store: Store, folder: Path, rows: in
         writers["pyiceberg"] = lambda: theirs.append(data)
     took = warmed(
         "appending in process",
-        {name: lambda write=write: seconds(write) for name, write in writers.items()},
+        {name: timing(write) for name, write in writers.items()},
         plan.rounds,
     )
     found = [

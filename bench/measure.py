@@ -21,7 +21,7 @@ from rich.progress import track
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-__all__ = ["Ratio", "interleave", "machine", "say", "seconds", "steps", "warmed"]
+__all__ = ["Ratio", "interleave", "machine", "say", "seconds", "steps", "timing", "warmed"]
 
 K = TypeVar("K")
 T = TypeVar("T")
@@ -73,6 +73,11 @@ def seconds(do: Callable[[], object]) -> float:
     start = time.perf_counter()
     do()
     return time.perf_counter() - start
+
+
+def timing(do: Callable[..., object], *args: object) -> Callable[[], float]:
+    """Return a call that does something and tells how long it took."""
+    return lambda: seconds(lambda: do(*args))
 
 
 def steps(work: Iterable[T], title: str, total: int | None = None) -> Iterator[T]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import instar
 from bench.frames import DDL, ROW_BYTES, drain, events, session, two_columns
-from bench.measure import Ratio, machine, say, seconds, warmed
+from bench.measure import Ratio, machine, say, seconds, timing, warmed
 from bench.report import Column, Report, Section
 
 if TYPE_CHECKING:
@@ -70,14 +70,28 @@ def _scans(plan: Plan, spark: SparkSession, table: Table) -> Section:
         took = warmed(
             f"scanning {name}",
             {
-                "ours": lambda read=read: seconds(lambda: read(table.read(spark))),
-                "plain": lambda read=read: seconds(lambda: read(_plain(spark, paths, table))),
+                "ours": timing(_scan, read, table, spark),
+                "plain": timing(_scan_plain, read, table, spark, paths),
             },
             plan.rounds,
         )
         rows.append(_row(name, took["ours"], took["plain"]))
     size = f"{table.state.totals.bytes / 1e9:.2f} GB in {table.state.totals.parts} parts"
     return Section(f"Scanning a table beside spark.read.parquet of its files, {size}", _COLUMNS, rows)
+
+
+def _scan(read: Callable[[DataFrame], None], table: Table, spark: SparkSession) -> None:
+    read(table.read(spark))
+
+
+def _scan_plain(
+    read: Callable[[DataFrame], None], table: Table, spark: SparkSession, paths: list[str]
+) -> None:
+    read(_plain(spark, paths, table))
+
+
+def _scan_columns(table: Table, columns: tuple[str, ...], spark: SparkSession) -> None:
+    drain(table.snapshot(columns=list(columns)).to_spark(spark))
 
 
 def _plain(spark: SparkSession, paths: list[str], table: Table) -> DataFrame:
@@ -99,9 +113,7 @@ def _evolution(plan: Plan, spark: SparkSession, store: instar.Store) -> Section:
     took = warmed(
         "scanning many schemas",
         {
-            name: lambda table=table: seconds(
-                lambda: drain(table.snapshot(columns=list(one.schema.names)).to_spark(spark))
-            )
+            name: timing(_scan_columns, table, one.schema.names, spark)
             for name, table in {"many": many, "one": one}.items()
         },
         plan.rounds,
@@ -154,7 +166,7 @@ def _peers(plan: Plan, table: Table, folder: Path, report: Report) -> Section:
         report.skipped.append(f"peers' scans: {error}")
     took = warmed(
         "scanning in process",
-        {name: lambda read=read: seconds(read) for name, read in readers.items()},
+        {name: timing(read) for name, read in readers.items()},
         plan.rounds,
     )
     found = [
