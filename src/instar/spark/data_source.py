@@ -15,7 +15,7 @@ from instar.spark.part_tasks import spark_schema
 from instar.spark.sink import BatchSink, StreamSink
 from instar.spark.stream_source import StreamSource, ask_for_changes
 from instar.spark.table_options import parse_options
-from instar.spark.table_scan import scan_class
+from instar.spark.table_scan import TableScan
 from instar.table.snapshot import resolve_reader
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ class InstarSource(DataSource):
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """Read the rows."""
-        return scan_class()(self._options, self._chosen(), self._upper, schema)
+        return TableScan(self._options, self._chosen(), self._upper, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 -- Spark's interface
         """Read the updates."""

@@ -149,6 +149,10 @@ class _Sink:
 class BatchSink(_Sink, DataSourceArrowWriter):
     """Writes a frame, in one commit."""
 
+    def __getstate__(self) -> dict[str, Any]:
+        """Take along what the commit needs: it is made by a copy of the very sink that the tasks get."""
+        return {**super().__getstate__(), "_options": self._options}
+
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Store the rows of one task."""
         return self.store(iterator)
