@@ -132,7 +132,8 @@ class History:
         key = [it for it in latest.fields if it.id in key_ids]
         here = self.model.counted()
         rows: dict[object, Row] = {}
-        for row in self.new_rows(latest, 4):
+        for drawn in self.new_rows(latest, 4):
+            row = dict(drawn)  # the same row may be drawn twice
             if here and self.random.random() < 0.5:
                 same = self.random.choice(here).row
                 row.update({it.id: same[it.id] for it in key})
