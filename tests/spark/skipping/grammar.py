@@ -214,8 +214,22 @@ _TESTS = (
 
 
 def make_filter(random: Random, depth: int = 3) -> Node:
-    """Make a random filter."""
-    return _make(random, "boolean", depth)
+    """Make a random filter: a deep one, or one function of columns and a value that it may well have."""
+    return _pointed(random) if random.random() < 0.4 else _make(random, "boolean", depth)
+
+
+def _pointed(random: Random) -> Node:
+    type_ = random.choice([own for own in _RULES if own != "boolean"])
+    rule = random.choice(_RULES[type_])
+    small = random.choice((*range(32), *range(32), 53, 59, 2011, 2024, 2025))
+    value = (
+        Node(str(small), type_)
+        if type_ in ("int", "bigint") and random.random() < 0.7
+        else _leaf(random, type_)
+    )
+    subject = _fill(random, rule, type_, 1)
+    test = random.choice(("{} < {}", "{} <= {}", "{} = {}", "{} >= {}", "{} > {}"))
+    return Node(f"({test})", "boolean", (subject, value))
 
 
 def smaller(node: Node) -> Iterator[Node]:
