@@ -64,7 +64,7 @@ class PartWriter:
         earliest = min((part.ts_min for part in parts if part.ts_min is not None), default=None)
 
         def decide(state: TableState | None) -> tuple[Step, ...]:
-            current = self._log.check_exists(state, self._table_id)
+            current = self._check(state)
             if token is not None and current.find_token(token) is not None:
                 return ()
             if earliest is not None and earliest < current.upper:
@@ -93,9 +93,14 @@ class PartWriter:
         step = Compacted(tuple(sorted(set(removed))), *size, batch)
 
         def decide(state: TableState | None) -> tuple[Step, ...]:
-            return compact(self._log.check_exists(state, self._table_id), planned_at, step)
+            return compact(self._check(state), planned_at, step)
 
         return self._log.commit(decide)
+
+    def _check(self, state: TableState | None) -> TableState:
+        """Return a state that the parts can be committed to: they are still there, and so is their table."""
+        self._services.leases.check(self.write_id)
+        return self._log.check_exists(state, self._table_id)
 
     def _laid_out(
         self, parts: Sequence[Part], schema_id: int, evolved: Schema | None = None
@@ -103,7 +108,7 @@ class PartWriter:
         """Write chunks if the parts are many; return the chunks, and the parts if they are few."""
         if len(parts) <= INLINE_PARTS:
             return (), tuple(parts)
-        current = self._log.check_exists(self._log.refresh(), self._table_id)
+        current = self._check(self._log.refresh())
         _, state = _evolved(current, schema_id, evolved)
         check_schema_id(state, schema_id)
         header = BatchHeader(0, 0, 0, schema_id)

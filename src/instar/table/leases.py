@@ -14,6 +14,7 @@ import msgspec
 
 from instar.errors import (
     CommitOutcomeUnknownError,
+    ConflictError,
     CorruptTableError,
     StorageError,
     StorageTimeoutError,
@@ -50,6 +51,7 @@ class LeaseKeeper:
         self._services = services
         self._duration = duration_ms
         self._held: dict[str, Lease] = {}
+        self._lapsed: set[str] = set()  # held, but for some time nobody could know
         self._lock = threading.Lock()
         self._stop = threading.Event()
         self._thread: threading.Thread | None = None
@@ -81,6 +83,18 @@ class LeaseKeeper:
         copy = msgspec.structs.replace(lease, id=self._services.new_id())
         return self._put(copy, duration_ms)
 
+    def check(self, write_id: str) -> None:
+        """Raise if a lease for this write has ever expired: a vacuum may have taken what it has put."""
+        now = self._services.clock()
+        with self._lock:
+            mine = [lease for lease in self._held.values() if lease.write_id == write_id]
+            lapsed = any(lease.expires_at <= now or lease.id in self._lapsed for lease in mine)
+        if lapsed:
+            raise ConflictError(
+                f"write {write_id} was interrupted for longer than its lease lasts, and a vacuum may have "
+                "removed its parts. Nothing was committed; write again."
+            )
+
     def end(self, lease: Lease, error: BaseException | None = None) -> None:
         """Give a lease back, unless its holder failed with a request that got no answer and may still arrive.
 
@@ -102,6 +116,8 @@ class LeaseKeeper:
         with self._lock:
             held = list(self._held.values())
         for lease in held:
+            if lease.expires_at <= self._services.clock():
+                self._lapsed.add(lease.id)
             try:
                 renewed = self._renewed(lease)
             except StorageError:
@@ -125,6 +141,7 @@ class LeaseKeeper:
         """Renew a lease no longer."""
         with self._lock:
             self._held.pop(lease.id, None)
+            self._lapsed.discard(lease.id)
 
     def _renewed(self, lease: Lease) -> Lease:
         return self._put(lease, self._duration)

@@ -53,6 +53,7 @@ def write_rollup(services: Services, state: TableState, write_id: str) -> TableS
     start = Start(state.seqno, rollup=True)
     rolled = replace(state, start=start, chunks=chunks, tail=(), folded=state.seqno)
     data = encode_frame("rollup", f"{state.table_id}@{state.seqno}", encode_rollup(rolled))
+    services.leases.check(write_id)
     if services.blob.put_if_absent(rollup_key(state.table_id, state.seqno), data):
         return rolled
     return load_rollup(services.blob, state.table_id, state.seqno)

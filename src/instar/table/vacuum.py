@@ -9,8 +9,11 @@ the oldest rollup that somebody may need. Why this is safe:
   what that state reaches. If not, the lease is younger than the first load, so the reader's state is
   younger too, and what the first state does not reach never comes back.
 - A writer takes its lease before its first object. An object that was listed has a lease that is seen, or
-  its write has ended: then its commit or rollup, if there is one, is seen in the second look.
-- `grace` keeps everything that is younger, for holders whose lease expired while they were asleep.
+  its write has ended: then its commit or rollup, if there is one, is seen in the second look. If it ended
+  without an answer, and may still arrive, it has left its lease to expire.
+- A rollup refers to chunks of the layout before it, so whoever writes one is a reader of that layout too.
+- A writer whose lease expired while it was asleep does not commit. A reader finds that objects are missing,
+  which is an error. `grace` keeps everything that is younger.
 """
 
 from __future__ import annotations

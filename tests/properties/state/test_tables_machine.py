@@ -568,9 +568,10 @@ class TablesMachine(RuleBasedStateMachine):
 
     @rule()
     def time_passes(self) -> None:
-        self.world.clock.now += LEASE_MS + 1
-        for services in self.world.opened:
-            services.leases.renew()  # as their threads do in time
+        for _ in range(3):
+            self.world.clock.now += LEASE_MS // 2
+            for services in self.world.opened:
+                services.leases.renew()  # as their threads do in time
 
     # --- what must always hold ----------------------------------------------------------------------------
 

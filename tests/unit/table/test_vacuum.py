@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from instar.errors import CommitOutcomeUnknownError, CorruptTableError, NotFoundError, TableNotFoundError
+from instar.errors import (
+    CommitOutcomeUnknownError,
+    ConflictError,
+    CorruptTableError,
+    NotFoundError,
+    TableNotFoundError,
+)
 from instar.state import NewBatch, Place
 from instar.state.commands import configure
 from instar.storage import DirectoryBlob
@@ -510,6 +516,56 @@ def test_a_commit_without_an_answer_leaves_its_lease_to_expire(world: World, log
     world.clock.now += LEASE_MS + 1
     vacuum_table(other, NAME, grace_ms=0)
     assert other.blob.stat(part.key) is None
+
+
+@pytest.mark.parametrize("count", [1, 5], ids=["inline", "chunk"])
+@pytest.mark.parametrize("renewed", [False, True])
+def test_a_writer_that_slept_past_its_lease_does_not_commit(
+    world: World, log: TableLog, count: int, renewed: bool
+) -> None:
+    """A vacuum may have taken its parts, even if it has renewed its lease when it woke up."""
+    services = world.services()
+    with begin_write(services, log) as writer:
+        parts = make_parts(log.load().table_id, writer.write_id, count)
+        for part in parts:
+            services.blob.put(part.key, b"x" * part.size)
+        world.clock.now += LEASE_MS
+        vacuum_table(world.services(), NAME, grace_ms=0)
+        if renewed:
+            services.leases.renew()
+        with pytest.raises(ConflictError, match="write again"):
+            writer.append(parts, 0)
+        with pytest.raises(ConflictError, match="write again"):
+            writer.replace(log.load().seqno, [], (0, 0), NewBatch(0, 1, 0, tuple(parts)))
+    assert find_missing(services, fresh(world)) == []
+
+
+def test_a_rollup_that_slept_past_its_lease_is_not_written(world: World, log: TableLog) -> None:
+    """Its chunks may be gone."""
+    table_id = log.load().table_id
+
+    def sleep() -> None:
+        world.clock.now += LEASE_MS
+
+    services = interrupted(world, "put", f"{table_root(table_id)}/chunks", sleep)
+    append_parts(world.services(), log, put=True)
+    with pytest.raises(ConflictError, match="write again"):
+        TableLog(services, NAME).checkpoint()
+    assert find_missing(services, fresh(world)) == []
+
+
+def test_a_writer_that_is_awake_commits_however_long_it_takes(world: World, log: TableLog) -> None:
+    """Its lease was renewed in time, again and again."""
+    services = world.services()
+    with begin_write(services, log) as writer:
+        [part] = make_parts(log.load().table_id, writer.write_id, 1)
+        services.blob.put(part.key, b"x" * part.size)
+        for _ in range(5):
+            world.clock.now += LEASE_MS // 2
+            services.leases.renew()
+            vacuum_table(world.services(), NAME, grace_ms=0)
+        writer.append([part], 0)
+    assert find_missing(services, fresh(world)) == []
 
 
 # --- rollups, which refer to chunks that they have not written --------------------------------------------
