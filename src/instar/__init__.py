@@ -2,14 +2,17 @@
 
 from importlib.metadata import version as _version
 
-from instar.api import Changes, Commit, Listen, Snapshot, Store, Table, register
+from instar.api import Changes, Commit, Listen, Snapshot, Store, Table, register, scan_reports
 from instar.api import open_store as open  # noqa: A004 -- `instar.open` is what people type
 from instar.schema import Schema
+from instar.table.report import PartReport, ScanReport
 
 __all__ = [
     "Changes",
     "Commit",
     "Listen",
+    "PartReport",
+    "ScanReport",
     "Schema",
     "Snapshot",
     "Store",
@@ -17,6 +20,7 @@ __all__ = [
     "__version__",
     "open",
     "register",
+    "scan_reports",
 ]
 
 __version__ = _version("instar")

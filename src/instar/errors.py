@@ -25,6 +25,7 @@
     ├── CommitOutcomeUnknownError       look before retrying
     ├── CorruptTableError               stop: stored bytes are not what was written
     ├── NegativeCountError              a row was retracted more often than it was added: add it back
+    ├── SkippingViolationError          a proof about a part was wrong: read everything, and report it
     └── StorageError                    the store did not do it
         └── StorageTimeoutError         the store may or may not have done it
 
@@ -62,6 +63,7 @@ __all__ = [
     "ReaderFencedError",
     "SchemaMismatchError",
     "SchemaNotFoundError",
+    "SkippingViolationError",
     "StorageError",
     "StorageTimeoutError",
     "StoreNotFoundError",
@@ -394,12 +396,30 @@ class NegativeCountError(InstarError):
 
     code = "negative-count"
 
-    def __init__(self, row: str, count: int) -> None:
+    def __init__(self, row: str, count: int | None) -> None:
         self.row = row
         self.count = count
+        known = "less than 0" if count is None else count
         super().__init__(
-            f"a row was retracted more often than it was added: its count is {count}. Find out who retracted "
+            f"a row was retracted more often than it was added: its count is {known}. Find out who retracted "
             f"it, and add it back. The row: {row}"
+        )
+
+
+class SkippingViolationError(InstarError):
+    """A part was proved not to be needed, and then a row of it was: statistics or the proof are wrong."""
+
+    code = "skipping-violation"
+
+    def __init__(self, table: str, part: str, condition: str, bounds: str, row: str) -> None:
+        self.table = table
+        self.part = part
+        self.condition = condition
+        self.bounds = bounds
+        self.row = row
+        super().__init__(
+            f"`{table}` must not skip part {part} for {condition}: {bounds}, but there is {row}. Set its "
+            "option skipping to 'off', which reads everything, and report this: no query may miss a row."
         )
 
 
@@ -438,6 +458,7 @@ DISPOSITIONS: dict[type[InstarError], Disposition] = {
     CommitOutcomeUnknownError: Disposition(7, 504),
     CorruptTableError: Disposition(8, 500),
     NegativeCountError: Disposition(10, 500),
+    SkippingViolationError: Disposition(11, 500),
     StorageError: Disposition(9, 503),
     StorageTimeoutError: Disposition(9, 504),
 }

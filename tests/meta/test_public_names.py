@@ -8,6 +8,8 @@ PUBLIC = [
     "Changes",
     "Commit",
     "Listen",
+    "PartReport",
+    "ScanReport",
     "Schema",
     "Snapshot",
     "Store",
@@ -15,6 +17,7 @@ PUBLIC = [
     "__version__",
     "open",
     "register",
+    "scan_reports",
 ]
 
 

@@ -3,6 +3,7 @@
 from instar.api.listen import Changes, Listen
 from instar.api.open import open_store
 from instar.api.register import register
+from instar.api.reports import scan_reports
 from instar.api.snapshot import Snapshot
 from instar.api.store import Store
 from instar.api.table import CommitInfo, Table
@@ -18,4 +19,5 @@ __all__ = [
     "Table",
     "open_store",
     "register",
+    "scan_reports",
 ]

@@ -6,12 +6,15 @@ from typing import TYPE_CHECKING
 
 from instar.api.store import Store
 from instar.errors import StoreNotFoundError, UsageError
+from instar.state.options import check_options
 from instar.storage import consensus_kind, open_blob, open_consensus
 from instar.table import Services, StoreMarker, check_consensus, find_marker, wall_clock
 
 if TYPE_CHECKING:
     import os
     from collections.abc import Mapping
+
+    from instar.state import ConfigValue
 
 __all__ = ["open_store"]
 
@@ -21,6 +24,7 @@ def open_store(
     *,
     consensus: str | None = None,
     options: Mapping[str, str] | None = None,
+    defaults: Mapping[str, ConfigValue] | None = None,
     create: bool = True,
 ) -> Store:
     """Open the store at a directory or URL.
@@ -29,8 +33,11 @@ def open_store(
     with `create=False` it must be there already. A location that holds something else is refused.
 
     `consensus` is where the logs of a store are kept if not in the store itself: `postgresql://…`.
-    `options` are named as the clouds' own tools name them, such as `AWS_ENDPOINT_URL`.
+    `options` are named as the clouds' own tools name them, such as `AWS_ENDPOINT_URL`. `defaults` are
+    options for tables that do not say otherwise, such as {"skipping": "audit"}, for whoever opens it so.
     """
+    usual = dict(defaults or {})
+    check_options(usual)
     blob = open_blob(location, options)
     logs = open_consensus(consensus, blob, options)
     kind = consensus_kind(consensus)
@@ -43,9 +50,9 @@ def open_store(
             )
     if marker is not None:
         check_consensus(marker, kind, logs, blob.url)
-        return Store(blob.url, Services(blob, logs, marker.log_prefix))
+        return Store(blob.url, Services(blob, logs, marker.log_prefix, defaults=usual))
     if not create:
         raise StoreNotFoundError(blob.url)
     services = Services(blob, logs)
     new = StoreMarker(services.new_id(), kind, wall_clock())
-    return Store(blob.url, Services(blob, logs, new.log_prefix), new)
+    return Store(blob.url, Services(blob, logs, new.log_prefix, defaults=usual), new)

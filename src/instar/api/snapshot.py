@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from instar.schema import Schema, arrow_schema
+from instar.table import load_columns
+from instar.table.audit import resolve_policy
 from instar.table.filter import Filter
+from instar.table.pruning import keep_parts
 from instar.table.read import read_filtered, read_snapshot
+from instar.table.report import report_scan
 from instar.table.snapshot import plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
@@ -16,7 +20,9 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from instar.state import ConfigValue
     from instar.table import Services, TableLog
+    from instar.table.report import ScanReport
 
 __all__ = ["Snapshot"]
 
@@ -32,8 +38,10 @@ class Snapshot:
         as_of: int | None = None,
         schema: Schema | int | None = None,
         columns: Sequence[str] | None = None,
+        skipping: str | None = None,
     ) -> None:
         self._services = services
+        self._query: dict[str, ConfigValue | None] = {"skipping": skipping}
         self._pin = log.pinned()
         reader = resolve_reader(self._pin.state, schema, columns)
         self._plan = plan_snapshot(services.chunks, self._pin.state, reader, as_of)
@@ -57,7 +65,7 @@ class Snapshot:
         """Return the rows as a DataFrame, read by Spark's own Parquet reader."""
         from instar.spark import snapshot_frame  # noqa: PLC0415 -- only who needs Spark loads it
 
-        return snapshot_frame(spark, self._plan, self._services.blob.location, self._pin)
+        return snapshot_frame(spark, self._services, self._plan, self._pin, self._query)
 
     def to_arrow(self, where: str | None = None) -> pa.Table:
         """Return the rows, or those that a Spark SQL condition is true for, as Arrow, without a JVM."""
@@ -67,8 +75,18 @@ class Snapshot:
         """Yield the rows batch by batch; with a condition, only parts that may have such rows are read."""
         if where is None:
             return read_snapshot(self._services.blob, self._plan)
-        condition = Filter.parse(where, self._plan.reader.whole, self._services.clock())
-        return read_filtered(self._services, self._plan, condition)
+        policy = resolve_policy(self._query, self._plan.state.options, self._services.defaults)
+        return read_filtered(self._services, self._plan, self._filter(where), policy)
+
+    def explain(self, where: str, *, parts: bool = False) -> ScanReport:
+        """Report which parts a Spark SQL condition needs, and with `parts` for each of them why."""
+        chunks, plan = self._services.chunks, self._plan
+        mask = plan.scan_mask | plan.merge_mask
+        considered = keep_parts(load_columns(chunks, plan.state), mask), mask
+        return report_scan(chunks, plan.state, considered, self._filter(where).condition, parts=parts)
+
+    def _filter(self, where: str) -> Filter:
+        return Filter.parse(where, self._plan.reader.whole, self._services.clock())
 
     def __repr__(self) -> str:
         return f"Snapshot({self._plan.state.name!r}, as_of={self.as_of})"

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from instar.schema import SchemaLike
     from instar.state import ConfigValue, Step, TableState
     from instar.table import Entry, Services, TableLog
+    from instar.table.report import ScanReport
 
 __all__ = ["GRACE_MS", "CommitInfo", "Table"]
 
@@ -125,9 +126,19 @@ class Table:
         as_of: int | None = None,
         schema: Schema | int | None = None,
         columns: Sequence[str] | None = None,
+        skipping: str | None = None,
     ) -> Snapshot:
-        """Return the rows as of a time, under the latest schema or another, all columns or only some."""
-        return Snapshot(self._services, self._log, as_of=as_of, schema=schema, columns=columns)
+        """Return the rows as of a time, under the latest schema or another, all columns or only some.
+
+        `skipping` is "on", "off" or "audit", if it shall not be what the session, the table or the store say.
+        """
+        return Snapshot(
+            self._services, self._log, as_of=as_of, schema=schema, columns=columns, skipping=skipping
+        )
+
+    def explain(self, where: str, *, parts: bool = False) -> ScanReport:
+        """Report which parts a Spark SQL condition needs now, and with `parts` for each of them why."""
+        return self.snapshot().explain(where, parts=parts)
 
     def read(self, spark: SparkSession) -> DataFrame:
         """Return the rows as of now as a Spark DataFrame."""

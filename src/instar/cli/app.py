@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.text import Text
 
 from instar import __version__
-from instar.cli import demo, importing, query, schema, tables, vacuum
+from instar.cli import demo, explain, importing, query, schema, tables, vacuum
 from instar.errors import InstarError, disposition
 
 __all__ = ["app", "main"]
@@ -37,6 +37,7 @@ app.command()(tables.log)
 app.add_typer(schema.app)
 app.command("import")(importing.import_files)
 app.command()(query.query)
+app.command()(explain.explain)
 app.command()(vacuum.vacuum)
 app.command()(tables.drop)
 app.command()(demo.demo)

@@ -13,7 +13,7 @@ from instar.skipping.expression import (
     fields_needed,
 )
 from instar.skipping.functions import Function, Mode
-from instar.skipping.prune import Decision, Verdict, decide, decide_chunks
+from instar.skipping.prune import Decision, Verdict, decide
 from instar.skipping.sql import parse_filter
 from instar.skipping.sql.session import Session
 
@@ -34,7 +34,6 @@ __all__ = [
     "Verdict",
     "conjuncts",
     "decide",
-    "decide_chunks",
     "explain",
     "explain_part",
     "fields_needed",

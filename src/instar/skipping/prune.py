@@ -12,7 +12,6 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from instar.skipping.columns import results_of_column, unknown_column
 from instar.skipping.exact import constant
@@ -22,14 +21,13 @@ from instar.skipping.interpret import evaluate
 from instar.skipping.narrow import Scope, Want, assume
 from instar.skipping.results import Results, any_of
 from instar.skipping.spans import NO, YES, Mask, Whole, full_span
-from instar.stats import bounds_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Mapping
 
-    from instar.stats import FieldStats
+    import pyarrow as pa
 
-__all__ = ["Decision", "Verdict", "decide", "decide_chunks", "make_scope", "outcomes"]
+__all__ = ["Decision", "Verdict", "decide", "make_scope", "outcomes"]
 
 
 class Verdict(Enum):
@@ -89,21 +87,6 @@ def decide(
     scope = make_scope(expression, bounds, rows, now)
     excluded = outcomes(expression, scope).excluded
     return Decision(np.array(np.broadcast_to(~excluded, len(rows))))
-
-
-def decide_chunks(
-    expression: Expression,
-    unions: Sequence[Mapping[int, FieldStats]],
-    rows: Sequence[int],
-    now: tuple[int, int] | None = None,
-) -> Decision:
-    """Decide which manifest chunks a filter needs, from the united statistics of the parts of each."""
-    types = {node.field_id: node.type for node in walk(expression) if isinstance(node, Column)}
-    bounds = {
-        field_id: bounds_columns([union.get(field_id) for union in unions], type_)
-        for field_id, type_ in types.items()
-    }
-    return decide(expression, bounds, pa.array(rows, pa.int64()), now)
 
 
 def make_scope(

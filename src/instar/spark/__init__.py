@@ -1,6 +1,7 @@
 """Tables on Spark: the only place that imports pyspark."""
 
 from instar.spark.data_source import register_source
+from instar.spark.reports import reports_of
 from instar.spark.retract import delete_rows, upsert_rows
 from instar.spark.scan import snapshot_frame
 from instar.spark.store import arrow_frame, incoming_schema, store_frame
@@ -14,6 +15,7 @@ __all__ = [
     "make_view",
     "make_views",
     "register_source",
+    "reports_of",
     "snapshot_frame",
     "store_frame",
     "upsert_rows",

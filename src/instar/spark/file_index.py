@@ -5,16 +5,23 @@ Spark calls the methods through Py4J, under the names that its own interface has
 
 from __future__ import annotations
 
+import itertools
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary
 
+from instar.spark.filters import Filters
 from instar.spark.relay import relayed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from instar.spark.gateway import Gateway
+    from instar.table.report import ScanReport
 
-__all__ = ["FileGroup", "Keeper", "Listing", "PartIndex"]
+__all__ = ["FileGroup", "Keeper", "Listing", "PartIndex", "Parts", "find_index"]
+
+_numbers = itertools.count(1)
+_indexes: WeakValueDictionary[int, PartIndex] = WeakValueDictionary()
 
 
 class FileGroup(NamedTuple):
@@ -47,11 +54,18 @@ class Keeper:
         implements = ("java.lang.Runnable",)
 
 
+class Parts(NamedTuple):
+    """Where an index gets its files from: a listing for filters, the size of all, and a report on filters."""
+
+    list_parts: Callable[[Filters], Listing]
+    size: Callable[[], int]
+    report: Callable[[Filters], ScanReport] | None = None
+
+
 class PartIndex:
     """Answers Spark's questions about files from a listing that is made when it asks.
 
-    `label` is what `explain()` shows for the location. `list_parts` gets the query's filters as Catalyst's
-    JSON; `size` tells how many bytes there are. The index keeps both alive, and what they keep.
+    `label` is what `explain()` shows for the location. The index keeps `parts` alive, and what they keep.
     """
 
     def __init__(
@@ -59,14 +73,14 @@ class PartIndex:
         gateway: Gateway,
         label: str,
         partition_schema: str,
-        list_parts: Callable[[Sequence[str]], Listing],
-        size: Callable[[], int],
+        parts: Parts,
     ) -> None:
         self._gateway = gateway
         self._label = label
         self._partition_schema = gateway.schema(partition_schema)
-        self._list_parts = list_parts
-        self._size = size
+        self._parts = parts
+        self._number = next(_numbers) & 0x7FFF_FFFF
+        _indexes[self._number] = self
 
     def rootPaths(self) -> Any:  # noqa: ANN401, N802 -- Spark's interface, here and below
         """Name the table and its state."""
@@ -75,8 +89,7 @@ class PartIndex:
     @relayed
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: ANN401, N802
         """Return the parts that a query with these filters reads."""
-        filters = [*_json(partition_filters), *_json(data_filters)]
-        groups, keeper = self._list_parts(filters)
+        groups, keeper = self._parts.list_parts(Filters(self._gateway, partition_filters, data_filters))
         return self._gateway.seq(
             [self._gateway.directory(group.values, group.files, keeper) for group in groups]
         )
@@ -84,17 +97,23 @@ class PartIndex:
     @relayed
     def inputFiles(self) -> Any:  # noqa: ANN401, N802
         """Return all paths."""
-        paths = [path for group in self._list_parts(()).groups for path, _ in group.files]
+        paths = [
+            path for group in self._parts.list_parts(Filters(self._gateway)).groups for path, _ in group.files
+        ]
         return self._gateway.strings(paths)
 
     @relayed
     def sizeInBytes(self) -> int:  # noqa: N802
         """Return what a join needs to know before it broadcasts a table."""
-        return self._size()
+        return self._parts.size()
 
     def partitionSchema(self) -> Any:  # noqa: ANN401, N802
         """Return the columns whose values come with a file instead of from it."""
         return self._partition_schema
+
+    def report(self, filters: Filters) -> ScanReport | None:
+        """Report on a scan with these filters, if there is anything to say of it."""
+        return None if self._parts.report is None else self._parts.report(filters)
 
     def refresh(self) -> None:
         """Do nothing: every listing is fresh."""
@@ -108,8 +127,8 @@ class PartIndex:
         return self._label
 
     def hashCode(self) -> int:  # noqa: N802
-        """Return a number that equal indexes share."""
-        return hash(self._label) & 0x7FFF_FFFF
+        """Return the number by which `find_index` knows this one."""
+        return self._number
 
     def equals(self, other: object) -> bool:
         """Whether Spark may reuse the scan of one for the other: only if it is the same."""
@@ -121,5 +140,7 @@ class PartIndex:
         implements = ("org.apache.spark.sql.execution.datasources.FileIndex",)
 
 
-def _json(expressions: Any) -> list[str]:  # noqa: ANN401 -- a Scala sequence
-    return [expressions.apply(at).toJSON() for at in range(expressions.size())]
+def find_index(location: Any) -> PartIndex | None:  # noqa: ANN401 -- a Java object
+    """Return the index that Spark knows as a location, if it is one."""
+    found = _indexes.get(location.hashCode())
+    return found if found is not None and location.toString() == found.toString() else None

@@ -15,7 +15,7 @@ from pyspark.java_gateway import ensure_callback_server_started
 from instar.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -36,6 +36,7 @@ class Gateway:
                 "this session is a Spark Connect client, which has no JVM at hand: "
                 "read the table with spark.read.format('instar')"
             )
+        self.spark = spark
         self._py4j = context._gateway  # noqa: SLF001 -- PySpark has no public way to its JVM
         self.jvm: Any = self._py4j.jvm
         self.session: Any = spark._jsparkSession  # noqa: SLF001
@@ -109,6 +110,12 @@ class Gateway:
         execution = self._context.getLocalProperty("spark.sql.execution.id")
         query = None if execution is None else self._executions.getQueryExecution(int(execution))
         return None if query is None else (int(execution), query.id())
+
+    def settings(self, names: Iterable[str]) -> dict[str, str]:
+        """Return those of these settings that the session of the running query has."""
+        conf = self.jvm.org.apache.spark.sql.internal.SQLConf.get()
+        found = {name: conf.getConfString(name, None) for name in names}
+        return {name: value for name, value in found.items() if value is not None}
 
     def is_running(self, execution: int) -> bool:
         """Whether an execution has not ended yet."""

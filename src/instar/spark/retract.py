@@ -63,7 +63,7 @@ def _rewrite(
         pin = log.pinned()
         state = pin.state
         plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
-        current = snapshot_frame(spark, plan, services.blob.location, pin)
+        current = snapshot_frame(spark, services, plan, pin)
         changes = arrow_frame(changes_of(current, state))
         writer = resolve_writer(state, incoming_schema(changes), state.history.latest_id, evolve=False)
         try:

@@ -11,21 +11,24 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from instar.errors import UsageError
-from instar.spark.file_index import Keeper, Listing
+from instar.spark.file_index import Keeper, Listing, Parts
 from instar.spark.gateway import gateway_of
-from instar.spark.scan import Parts, merge_frame, merge_listing, scan_frame, scan_listing, total_bytes
+from instar.spark.listing import MERGE, SCAN, Lister
+from instar.spark.scan import merge_frame, scan_frame
 from instar.state.chunk import FILES
 from instar.table.snapshot import plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from instar.spark.file_index import FileGroup
+    from instar.spark.filters import Filters
     from instar.spark.gateway import Gateway
+    from instar.spark.listing import Branch
     from instar.table import Services, TableLog
     from instar.table.log import Pin
+    from instar.table.report import ScanReport
     from instar.table.snapshot import Reader, SnapshotPlan
 
 __all__ = ["following_frame", "make_view", "make_views", "quote_name"]
@@ -69,23 +72,21 @@ class _Following:
         self._by_query: WeakValueDictionary[int, _Held] = WeakValueDictionary()
         self._lock = threading.Lock()
 
-    def parts(self, list_groups: Callable[[SnapshotPlan], list[FileGroup]], group: str) -> Parts:
+    def parts(self, branch: Branch) -> Parts:
         """Return the parts of one branch, the scan or the merge."""
+        lister = Lister(self._gateway, self._services, branch, self._reader.schema.fields, {})
 
-        def list_parts(_: Sequence[str]) -> Listing:
+        def list_parts(filters: Filters) -> Listing:
             held = self._current()
-            return Listing(list_groups(held.plan), held)
+            return Listing(lister.groups(held.plan, filters), held)
 
         def size() -> int:
-            return total_bytes(getattr(self._current(listing=False).plan, group))
+            return lister.size(self._current(listing=False).plan)
 
-        return Parts(list_parts, size)
+        def report(filters: Filters) -> ScanReport:
+            return lister.report(self._plan().plan, filters)
 
-    def scan(self, plan: SnapshotPlan) -> list[FileGroup]:
-        return scan_listing(plan, self._services.blob.location)
-
-    def merge(self, plan: SnapshotPlan) -> list[FileGroup]:
-        return merge_listing(plan, self._services.blob.location)
+        return Parts(list_parts, size, report)
 
     def _current(self, *, listing: bool = True) -> _Held:
         """Return what the query reads that Spark is asking for: on its first question, the current state."""
@@ -125,8 +126,8 @@ def following_frame(spark: SparkSession, services: Services, log: TableLog) -> D
     following = _Following(gateway_of(spark), services, log, reader)
     label = f"instar:/{log.name}"
     fields = reader.schema.fields
-    scan = scan_frame(spark, label, fields, following.parts(following.scan, "scan"))
-    merged = following.parts(following.merge, "merge")
+    scan = scan_frame(spark, label, fields, following.parts(SCAN))
+    merged = following.parts(MERGE)
     return scan.unionAll(merge_frame(spark, log.name, f"{label}/merge", fields, merged))
 
 

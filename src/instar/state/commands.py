@@ -25,23 +25,22 @@ from instar.state.commits import (
     Appended,
     Compacted,
     Configured,
-    ConfigValue,
     Created,
     Dropped,
     Evolved,
     SinceAdvanced,
 )
+from instar.state.options import check_options
 from instar.state.parts import Place
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from instar.schema import Type
-    from instar.state.commits import Step
+    from instar.state.commits import ConfigValue, Step
     from instar.state.table_state import TableState
 
 __all__ = [
-    "OPTIONS",
     "advance_since",
     "append",
     "check_schema_id",
@@ -53,11 +52,6 @@ __all__ = [
     "evolve",
 ]
 
-OPTIONS: Final[dict[str, tuple[ConfigValue, ...] | type]] = {
-    "skipping": ("off", "audit", "on"),
-}
-"""The options of a table: what each may be."""
-
 MAX_TIME: Final = 2**63 - 1
 
 
@@ -65,7 +59,7 @@ def create(state: TableState | None, name: str, step: Created) -> tuple[Step, ..
     """Begin a table under a name that is free."""
     if state is not None and not state.dropped:
         raise TableExistsError(name)
-    chosen = {option: value for option, value in _check_options(step.config).items() if value is not None}
+    chosen = {option: value for option, value in check_options(step.config).items() if value is not None}
     return (replace(step, config=chosen),)
 
 
@@ -153,7 +147,7 @@ def configure(state: TableState, options: Mapping[str, ConfigValue | None]) -> t
     """Set options, or with None take them back."""
     changed = {
         option: value
-        for option, value in _check_options(options).items()
+        for option, value in check_options(options).items()
         if state.options.get(option) != value
     }
     return (Configured(changed),) if changed else ()
@@ -194,17 +188,3 @@ def _check_key_stays(state: TableState, schema: Schema) -> None:
     lost = [format_path(path) for path, leaf in state.history.latest.leaves() if leaf.id in state.key]
     if not kept.issuperset(state.key):
         raise UsageError(f"cannot drop a column of the key of `{state.name}`, which is {', '.join(lost)}")
-
-
-def _check_options(options: Mapping[str, ConfigValue | None]) -> Mapping[str, ConfigValue | None]:
-    for option, value in options.items():
-        allowed = OPTIONS.get(option)
-        if allowed is None:
-            raise UsageError(f"there is no table option {option!r}: the options are {', '.join(OPTIONS)}")
-        fits = value is None or (
-            isinstance(value, allowed) if isinstance(allowed, type) else value in allowed
-        )
-        if not fits:
-            choices = allowed.__name__ if isinstance(allowed, type) else ", ".join(map(str, allowed))
-            raise UsageError(f"option {option!r} cannot be {value!r}: it is one of {choices}")
-    return options

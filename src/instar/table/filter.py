@@ -7,7 +7,7 @@ one. What it cannot decide for a row needs Spark, and is refused rather than gue
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,23 +15,29 @@ import pyarrow.compute as pc
 
 from instar.errors import UsageError
 from instar.schema import Field, Struct
-from instar.skipping import Session, decide, fields_needed, parse_filter
+from instar.skipping import Session, fields_needed, parse_filter
 from instar.skipping.interpret import evaluate
 from instar.skipping.prune import make_scope
-from instar.state.chunk import FILES, PLACES, TIMES, group_name
-from instar.state.manifest import stats_fields
 from instar.stats import bounds_schema
-from instar.table.manifest import load_columns
+from instar.table.pruning import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from instar.schema import Schema
     from instar.skipping import Expression
-    from instar.table.manifest import ChunkReader
-    from instar.table.snapshot import Mask, SnapshotPlan
+    from instar.table.manifest import Mask
 
 __all__ = ["Filter"]
+
+
+class Outcomes(NamedTuple):
+    """What a condition may be, for each row."""
+
+    true: Mask
+    false: Mask
+    null: Mask
+    fail: Mask
 
 
 @dataclass(frozen=True)
@@ -57,26 +63,29 @@ class Filter:
             field.id for field in self.schema.fields if any(leaf.id in needed for leaf in _leaves(field))
         )
 
-    def plan(self, chunks: ChunkReader, plan: SnapshotPlan) -> SnapshotPlan:
-        """Leave out the parts of a snapshot in which the condition is never true and never fails."""
-        read = self.parts(chunks, plan)
-        return plan._replace(
-            scan=_keep(plan.scan, read[plan.scan_mask]),
-            merge=_keep(plan.merge, read[plan.merge_mask]),
-            scan_mask=plan.scan_mask & read,
-            merge_mask=plan.merge_mask & read,
-        )
-
-    def parts(self, chunks: ChunkReader, plan: SnapshotPlan) -> Mask:
-        """Tell which of the live parts of a snapshot's state have to be read."""
-        needed = fields_needed(self.expression)
-        fields = [field for field in stats_fields(plan.state.history.latest) if field.id in needed]
-        columns = load_columns(chunks, plan.state, fields, (FILES,))
-        bounds = {field.id: columns[group_name(field.id)] for field in fields}
-        return decide(self.expression, bounds, columns[FILES].column("rows"), (self.now, self.now)).read
+    @property
+    def condition(self) -> Condition:
+        """The same, as parts are asked."""
+        return Condition(self.expression, (self.now, self.now))
 
     def rows(self, batch: pa.RecordBatch, schema: Schema) -> pa.Array:
         """Tell for which rows of a batch of a schema the condition is true."""
+        found = self._outcomes(batch, schema)
+        if (found.fail | (found.true & (found.false | found.null))).any():
+            raise UsageError(
+                f"whether {self.text!r} is true for a row cannot be told without Spark: "
+                "read with to_spark(spark).where(…), or write it with simpler functions"
+            )
+        return pa.array(found.true)
+
+    def refuted(self, batch: pa.RecordBatch, schema: Schema) -> int | None:
+        """Find a row that the condition is certainly true for, or certainly fails on."""
+        found = self._outcomes(batch, schema)
+        certain = (found.true ^ found.fail) & ~found.false & ~found.null
+        return int(certain.argmax()) if certain.any() else None
+
+    def _outcomes(self, batch: pa.RecordBatch, schema: Schema) -> Outcomes:
+        """Say for each row what the condition may be."""
         needed = fields_needed(self.expression)
         bounds = {
             leaf.id: _as_bounds(array, leaf)
@@ -87,23 +96,8 @@ class Filter:
         ones = pa.array(np.ones(batch.num_rows, np.int64))
         result = evaluate(self.expression, make_scope(self.expression, bounds, ones, (self.now, self.now)))
         truth = result.truth
-        true, false, null, fail = np.broadcast_arrays(
-            truth.true, truth.false, result.null, result.fail, subok=False
-        )
-        true, false, null, fail = (
-            np.broadcast_to(mask, batch.num_rows) for mask in (true, false, null, fail)
-        )
-        if (fail | (true & (false | null))).any():
-            raise UsageError(
-                f"whether {self.text!r} is true for a row cannot be told without Spark: "
-                "read with to_spark(spark).where(…), or write it with simpler functions"
-            )
-        return pa.array(true)
-
-
-def _keep(columns: dict[str, pa.RecordBatch], read: Mask) -> dict[str, pa.RecordBatch]:
-    chosen = pa.array(read)
-    return {name: columns[name].filter(chosen) for name in (PLACES, TIMES, FILES)}
+        masks = (truth.true, truth.false, result.null, result.fail)
+        return Outcomes(*(np.broadcast_to(mask, batch.num_rows) for mask in masks))
 
 
 def _leaves(field: Field) -> Iterator[Field]:

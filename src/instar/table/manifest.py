@@ -13,11 +13,13 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from instar.schema import parse_type_ddl
 from instar.state.chunk import FILES, FIXED_GROUPS, PLACES, TIMES, decode_directory, decode_group, group_name
 from instar.state.manifest import columns_of_parts, complete_bounds, concat_columns, with_header
+from instar.stats import bounds_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from instar.schema import Field, History
     from instar.state import ChunkRef, Place, TableState
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
     from instar.state.manifest import Columns
     from instar.storage import Blob
 
-__all__ = ["ChunkReader", "load_columns"]
+__all__ = ["ChunkReader", "Mask", "chunk_bounds", "chunk_refs", "load_chosen", "load_columns"]
+
+Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 _CACHED_BYTES: Final = 256 * 1024 * 1024
 _READERS: Final = 8
@@ -95,23 +99,71 @@ def load_columns(
 
     Bounds have the types of the state's latest schema, which the fields must be of.
     """
-    refs = [*state.chunks, *(chunk for batch in state.tail for chunk in batch.chunks)]
+    columns, _ = load_chosen(reader, state, fields, groups, frozenset())
+    return columns
+
+
+def load_chosen(
+    reader: ChunkReader,
+    state: TableState,
+    fields: Sequence[Field],
+    groups: Sequence[str],
+    without: Collection[str],
+) -> tuple[Columns, Mask]:
+    """Return the same without the chunks that have these keys, and which of all live parts that leaves.
+
+    None of the chunks left out may hold a part that was removed after it was written.
+    """
+    refs = chunk_refs(state)
     fixed = tuple(dict.fromkeys((PLACES, FILES, *groups)))
 
     def load(ref: ChunkRef) -> Columns:
         return chunk_columns(reader, ref, state.history, fields, fixed)
 
-    if len(refs) > 1:
+    chosen = [ref for ref in refs if ref.key not in without]
+    if len(chosen) > 1:
         with ThreadPoolExecutor(_READERS) as pool:
-            pieces = list(pool.map(load, refs))
+            pieces = list(pool.map(load, chosen))
     else:
-        pieces = [load(ref) for ref in refs]
+        pieces = [load(ref) for ref in chosen]
     names = (*fixed, *(group_name(field.id) for field in fields))
     tail = [placed for batch in state.tail for placed in batch.placed()]
     tail_columns = columns_of_parts(tail, state.history)
     pieces.append({name: tail_columns[name] for name in names})
-    columns = _without(concat_columns(pieces), state.unfolded())
-    return {name: columns[name] for name in names if name in groups or name not in FIXED_GROUPS}
+    columns = concat_columns(pieces)
+    left = [np.full(ref.parts - len(ref.removed), ref.key not in without) for ref in refs]
+    left.append(np.ones(len(tail), dtype=bool))
+    mask = np.concatenate(left)
+    live = _live(columns, state.unfolded())
+    if live is not None:
+        columns = _filter(columns, live)
+        mask = np.delete(mask, np.flatnonzero(mask)[~live])
+    return {name: columns[name] for name in names if name in groups or name not in FIXED_GROUPS}, mask
+
+
+def chunk_refs(state: TableState) -> list[ChunkRef]:
+    """Return all chunks of a state, in the order of their parts."""
+    return [*state.chunks, *(chunk for batch in state.tail for chunk in batch.chunks)]
+
+
+def chunk_bounds(
+    reader: ChunkReader, refs: Sequence[ChunkRef], history: History, fields: Sequence[Field]
+) -> Columns:
+    """Return the bounds of fields over the parts of each chunk together, from directories alone."""
+    pieces = []
+    with ThreadPoolExecutor(_READERS) as pool:
+        directories = list(pool.map(reader.directory, refs))
+    for ref, directory in zip(refs, directories, strict=True):
+        files = pa.record_batch({"rows": pa.array([ref.rows], pa.int64())})
+        piece = {}
+        for field in fields:
+            entry = directory.groups.get(group_name(field.id))
+            united = None
+            if entry is not None and entry.type is not None:
+                united = bounds_columns([entry.bounds], parse_type_ddl(entry.type)[0])
+            piece[group_name(field.id)] = complete_bounds(united, field, files, history, directory.schema_id)
+        pieces.append(piece)
+    return concat_columns(pieces) if pieces else {}
 
 
 def chunk_columns(
@@ -131,18 +183,18 @@ def chunk_columns(
     return columns
 
 
-def _without(columns: Columns, removed: frozenset[Place]) -> Columns:
-    """Leave out the parts at these places."""
+def _live(columns: Columns, removed: frozenset[Place]) -> Mask | None:
+    """Tell which parts are not at these places; None if there are no such places."""
     if not removed:
-        return columns
+        return None
     batches, ordinals = (columns[PLACES].column(name).to_numpy() for name in ("batch", "ordinal"))
     candidates = np.flatnonzero(np.isin(batches, [place.batch for place in removed]))
     live = np.ones(len(batches), dtype=bool)
     for row in candidates:
         live[row] = (int(batches[row]), int(ordinals[row])) not in removed
-    return _filter(columns, live)
+    return live
 
 
-def _filter(columns: Columns, live: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Columns:
+def _filter(columns: Columns, live: Mask) -> Columns:
     mask = pa.array(live)
     return {name: batch.filter(mask) for name, batch in columns.items()}

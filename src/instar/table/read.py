@@ -13,6 +13,7 @@ from instar.parts import TS, read_part, snapshot_rows
 from instar.schema import Schema, plan_migration
 from instar.state import Part
 from instar.state.chunk import FILES, TIMES
+from instar.table.selection import found_violation, select_parts
 from instar.table.snapshot import check_fence
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from instar.state import TableState
     from instar.state.manifest import Columns
     from instar.storage import Blob
+    from instar.table.audit import Policy
     from instar.table.filter import Filter
     from instar.table.services import Services
     from instar.table.snapshot import SnapshotPlan
@@ -37,18 +39,38 @@ def read_snapshot(blob: Blob, plan: SnapshotPlan) -> Iterator[pa.RecordBatch]:
         yield from _merged(blob, plan)
 
 
-def read_filtered(services: Services, plan: SnapshotPlan, condition: Filter) -> Iterator[pa.RecordBatch]:
+def read_filtered(
+    services: Services, plan: SnapshotPlan, condition: Filter, policy: Policy
+) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a snapshot for which a condition is true, opening only parts that may have any."""
     wanted = plan.reader.schema
     shown = {field.id for field in wanted.fields}
     also = [field for field in condition.schema.fields if field.id in condition.columns - shown]
     wider = plan.reader._replace(schema=Schema((*wanted.fields, *also)))
     check_fence(plan.state, wider)
-    chosen = condition.plan(services.chunks, plan._replace(reader=wider))
-    for batch in read_snapshot(services.blob, chosen):
+    chosen = []
+    for parts in ((plan.scan, plan.scan_mask), (plan.merge, plan.merge_mask)):
+        selection = select_parts(services, plan.state, parts, condition.condition, policy)
+        _check_skipped(services, plan.state, selection.checked, wider.schema, condition)
+        chosen.append(selection.read)
+    scan, merge = chosen
+    for batch in read_snapshot(services.blob, plan._replace(reader=wider, scan=scan, merge=merge)):
         kept = batch.filter(condition.rows(batch, wider.schema))
         if kept.num_rows:
             yield kept.select(range(len(wanted.fields)))
+
+
+def _check_skipped(
+    services: Services, state: TableState, skipped: Columns, schema: Schema, condition: Filter
+) -> None:
+    """Read parts that were skipped, and raise if a condition is true for a row of one, or fails on it."""
+    for part, ts, schema_id in placed_parts(skipped):
+        written = state.history.schemas[schema_id]
+        for batch in read_part(open_part(services.blob, part), part, written, schema, ts=ts):
+            row = condition.refuted(batch, schema)
+            if row is not None:
+                values = batch.slice(row, 1).to_pylist()[0]
+                raise found_violation(services, state, condition.condition, part.key, values)
 
 
 def read_updates(blob: Blob, state: TableState, columns: Columns, reader: Schema) -> Iterator[pa.RecordBatch]:

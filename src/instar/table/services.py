@@ -12,12 +12,14 @@ from functools import cache
 from threading import Thread
 from typing import TYPE_CHECKING
 
+from instar.table.audit import Audits
 from instar.table.leases import LeaseKeeper
 from instar.table.manifest import ChunkReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from instar.state import ConfigValue
     from instar.storage import Blob, Consensus
 
 __all__ = ["Services", "wall_clock"]
@@ -56,7 +58,10 @@ class Services:
     author: Callable[[], str] = _author
     patience: float = 60.0
     """How many seconds a commit keeps trying while others are faster or the store does not answer."""
+    defaults: Mapping[str, ConfigValue] = field(default_factory=dict)
+    """Options of tables that do not say otherwise."""
     chunks: ChunkReader = field(init=False)
+    audits: Audits = field(init=False, default_factory=Audits)
     leases: LeaseKeeper = field(init=False)
     _tasks: list[Thread] = field(init=False, default_factory=list)
 

@@ -24,11 +24,9 @@ if TYPE_CHECKING:
     from instar.schema import Field
     from instar.state import TableState
     from instar.state.manifest import Columns
-    from instar.table.manifest import ChunkReader
+    from instar.table.manifest import ChunkReader, Mask
 
 __all__ = ["Reader", "SnapshotPlan", "check_fence", "part_times", "plan_snapshot", "resolve_reader"]
-
-Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 _OVERLAP_FIELDS: Final = 8
 """How many fields' bounds are compared to tell parts from retractions."""

@@ -199,6 +199,15 @@ _RULES: dict[str, list[str]] = {
         "({timestamp_ntz} + interval '#n' month)",
     ],
 }
+_LOCAL = [
+    (type_, rule)
+    for type_, rules in _RULES.items()
+    if type_ != "boolean"
+    for rule in rules
+    if "{timestamp" in rule or type_ == "timestamp"
+]
+"""Rules whose outcome depends on a time zone, or nearly so."""
+
 _GENERAL = (
     "coalesce({T}, {T})",
     "if({boolean}, {T}, {T})",
@@ -221,6 +230,8 @@ def make_filter(random: Random, depth: int = 3) -> Node:
 def _pointed(random: Random) -> Node:
     type_ = random.choice([own for own in _RULES if own != "boolean"])
     rule = random.choice(_RULES[type_])
+    if random.random() < 0.5:
+        type_, rule = random.choice(_LOCAL)
     small = random.choice((*range(32), *range(32), 53, 59, 2011, 2024, 2025))
     value = (
         Node(str(small), type_)

@@ -96,7 +96,7 @@ def _make_column(random: Random, type_: str, rows: int) -> list[Any]:
         few = random.sample(pool, k=min(len(pool), random.randint(1, 4)))
         values = [random.choice(few) for _ in range(rows)]
     else:
-        base, step = random.choice(pool), _STEPS[type_]
+        base, step = random.choice(pool), _STEPS[type_] // random.choice((1, 1, 40))
         low, high = min(pool), max(pool)
         values = [min(max(base + random.randint(-step, step), low), high) for _ in range(rows)]
     if random.random() < 0.3:

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from instar.schema import Primitive, parse_schema_ddl
-from instar.skipping import Decision, Session, Verdict, decide, decide_chunks, parse_filter
+from instar.skipping import Decision, Session, Verdict, decide, parse_filter
 from instar.stats import FieldStats, bounds_columns, null_bounds, unite_bounds
 from tests.unit.skipping.laboratory import parts_read
 
@@ -240,7 +240,7 @@ def test_chunks_are_decided_by_their_united_bounds() -> None:
         )
     ]
     expression = parse_filter("i = 5", parse_schema_ddl("i int"))
-    decision = decide_chunks(expression, [{1: chunk} for chunk in chunks], [6, 6, 6])
+    decision = decide(expression, {1: bounds_columns(chunks, type_)}, pa.array([6, 6, 6], pa.int64()))
     assert [decision.verdict(chunk) for chunk in range(3)] == [Verdict.READ, Verdict.SKIP, Verdict.READ]
 
 

@@ -17,7 +17,7 @@ from instar.skipping.literals import fold_string
 if TYPE_CHECKING:
     from instar.schema import Type
 
-__all__ = ["literal_of", "read_literal"]
+__all__ = ["held_literal", "literal_of", "read_literal"]
 
 
 def read_literal(value: object, given: object, zone: str | None) -> Expression:
@@ -32,6 +32,14 @@ def literal_of(value: object, type_: Type, zone: str | None) -> Expression:
         return Literal(None, type_)
     found = _find_literal(value, type_, zone)
     return Anything(f"literal {value}", type_) if found is None else found
+
+
+def held_literal(text: str, type_: Type, zone: str | None) -> Expression:
+    """Read a value as Spark holds it in a set: dates in days, timestamps in microseconds."""
+    if name_of(type_) in ("date", "timestamp", "timestamp_ntz"):
+        known = text.lstrip("-").isdigit()
+        return Literal(int(text), type_) if known else Anything(f"member {text}", type_)
+    return literal_of(text, type_, zone)
 
 
 def _find_literal(value: object, type_: Type, zone: str | None) -> Literal | None:

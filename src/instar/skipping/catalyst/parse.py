@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from instar.schema import Field, Struct, Type, field_name
 from instar.skipping.catalyst.functions import FUNCTIONS
-from instar.skipping.catalyst.literals import literal_of, read_literal
+from instar.skipping.catalyst.literals import held_literal, read_literal
 from instar.skipping.catalyst.nodes import Node, find_type, read_nodes
 from instar.skipping.coercion import DATE, LONG, TIMESTAMP, cast
 from instar.skipping.expression import BOOLEAN, Anything, Call, Column, Expression, Literal, Now
@@ -57,7 +57,8 @@ def parse_catalyst(
     `fields` are the table's fields by the names that attributes have; members of structs are found by
     their own names, or as `f<id>`. `zone` is the session's time zone, in which timestamps are printed.
     `lost` has what Spark does not print, by the position of the node: `evalMode` ("ANSI", "LEGACY" or
-    "TRY"), `escapeChar`, `hset` (values as literals print theirs), and `value` of binary literals (bytes).
+    "TRY"), `escapeChar`, `hset` (members as Spark holds them: dates are days, timestamps microseconds), and
+    `value` of binary literals (bytes).
     """
     try:
         node = read_nodes(text, lost)
@@ -196,7 +197,7 @@ def _in_set(reader: Reader, node: Node) -> Expression:
     value = reader.read(node.children[0])
     if not isinstance(members, list | tuple | set | frozenset) or value.type is None:
         return Anything("InSet", BOOLEAN)
-    args = [value, *(literal_of(member, value.type, reader.zone) for member in members)]
+    args = [value, *(held_literal(str(member), value.type, reader.zone) for member in members)]
     if not comparable(arg.type for arg in args):
         return Anything("InSet", BOOLEAN)
     return Call(Function.IN, tuple(args), BOOLEAN)

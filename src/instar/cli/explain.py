@@ -1,0 +1,69 @@
+"""`instar explain`: which parts of a table a condition needs, and why."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from instar.cli.options import ConsensusOption, StoreOption, TableArgument, open_store
+from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, print_table
+from instar.cli.query import parse_time
+
+if TYPE_CHECKING:
+    from instar import ScanReport
+
+__all__ = ["explain"]
+
+
+def explain(
+    table: TableArgument,
+    where: Annotated[str, typer.Argument(help="A condition in Spark's SQL, in UTC and ANSI mode.")],
+    *,
+    parts: Annotated[
+        bool, typer.Option("--parts", help="List all parts, with the bounds that decided each.")
+    ] = False,
+    as_of: Annotated[
+        str | None,
+        typer.Option(help="Of the rows as of a time: 2026-11-15T12:00, or milliseconds since 1970."),
+    ] = None,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Tell which parts a condition needs, from statistics alone; no data file is opened.
+
+    Examples:
+
+        instar explain events "date_trunc('day', at) = '2026-11-15' and amount > 100" --store lake
+
+        instar explain events "coalesce(country, 'none') = 'CH'" --parts --json
+
+    """
+    time = None if as_of is None else parse_time(as_of)
+    with open_store(store, consensus) as opened:
+        report = opened.table(table).snapshot(as_of=time).explain(where, parts=parts)
+    if as_json:
+        print_json(asdict(report) | {"skipped": report.skipped})
+        return
+    _print(report)
+
+
+def _print(report: ScanReport) -> None:
+    console().print(
+        f"Reads {format_count(report.read)} of {format_count(report.total)} parts of {report.table}, "
+        f"{format_bytes(report.bytes_read)} of {format_bytes(report.bytes_total)}"
+    )
+    if report.chunks_skipped:
+        console().print(f"{report.chunks_skipped} of {report.chunks} manifest chunks were skipped whole")
+    print_table(
+        ("condition", "excludes alone"),
+        [(own.text, f"{format_count(own.excludes)} parts") for own in report.conjuncts],
+    )
+    if report.parts:
+        rows = [
+            (own.key, format_count(own.rows), format_bytes(own.size), "yes" if own.read else "no", own.why)
+            for own in report.parts
+        ]
+        print_table(("part", "rows", "size", "read", "why"), rows)

@@ -1,0 +1,135 @@
+"""Listing the parts of a scan whenever Spark asks: those that its filters need, by proof."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+from instar.errors import UsageError
+from instar.spark.audit import check_skipped
+from instar.spark.file_index import FileGroup
+from instar.state.chunk import FILES, TIMES
+from instar.table.audit import resolve_policy
+from instar.table.pruning import Condition, total_bytes
+from instar.table.report import report_scan
+from instar.table.selection import select_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from instar.schema import Field
+    from instar.spark.filters import Filters
+    from instar.spark.gateway import Gateway
+    from instar.state import ConfigValue
+    from instar.state.manifest import Columns
+    from instar.table import Services
+    from instar.table.audit import Policy
+    from instar.table.manifest import Mask
+    from instar.table.report import ScanReport
+    from instar.table.snapshot import SnapshotPlan
+
+__all__ = ["MERGE", "SCAN", "Branch", "Lister"]
+
+_SETTINGS: Final[Mapping[str, tuple[str, Callable[[str], ConfigValue]]]] = {
+    "instar.skipping": ("skipping", str),
+    "instar.skipping.sample": ("skipping_sample", float),
+    "instar.skipping.budget": ("skipping_budget", int),
+}
+"""Settings of a session that are options of every table it reads."""
+
+
+class Branch(NamedTuple):
+    """One of the two ways in which parts are read: as they are, or with their times and diffs."""
+
+    name: str
+    parts: Callable[[SnapshotPlan], tuple[Columns, Mask]]
+    constants: Callable[[Mapping[str, Any]], tuple[str, ...]]
+    """The values of the partition columns, from a row of times."""
+
+
+def _time_and_diff(times: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the time and diff that all rows of a part have, which are not in the file itself."""
+    ts = times["upper"] - 1 if times["ts_min"] is None else times["ts_min"]
+    return str(ts), str(times["diff_min"])
+
+
+SCAN: Final = Branch("scan", lambda plan: (plan.scan, plan.scan_mask), lambda _: ())
+MERGE: Final = Branch("merge", lambda plan: (plan.merge, plan.merge_mask), _time_and_diff)
+
+
+class Lister:
+    """Lists the parts of one branch of a snapshot, under the options of a query."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        services: Services,
+        branch: Branch,
+        fields: Sequence[Field],
+        query: Mapping[str, ConfigValue | None],
+    ) -> None:
+        self._gateway = gateway
+        self._services = services
+        self._branch = branch
+        self._fields = fields
+        self._query = query
+        self._whole: tuple[Columns, list[FileGroup]] | None = None
+
+    def groups(self, plan: SnapshotPlan, filters: Filters) -> list[FileGroup]:
+        """Return the files that a query with these filters reads; check some that it does not."""
+        parts = self._branch.parts(plan)
+        if not filters:
+            return self._group(parts[0])
+        condition = Condition(filters.read(self._fields))
+        selection = select_parts(self._services, plan.state, parts, condition, self._policy(plan))
+        if selection.checked[FILES].num_rows:
+            check_skipped(self._gateway, self._services, plan.state, condition, filters, selection.checked)
+        return self._group(selection.read)
+
+    def report(self, plan: SnapshotPlan, filters: Filters) -> ScanReport:
+        """Report on a scan with these filters."""
+        condition = Condition(filters.read(self._fields))
+        return report_scan(self._services.chunks, plan.state, self._branch.parts(plan), condition)
+
+    def size(self, plan: SnapshotPlan) -> int:
+        """Return the size of all files, whatever a filter leaves of them."""
+        return total_bytes(self._branch.parts(plan)[0])
+
+    def _policy(self, plan: SnapshotPlan) -> Policy:
+        return resolve_policy(
+            self._query, _session_options(self._gateway), plan.state.options, self._services.defaults
+        )
+
+    def _group(self, columns: Columns) -> list[FileGroup]:
+        """Group files by the values of their partition columns; those of the whole table are remembered."""
+        if self._whole is not None and self._whole[0] is columns:
+            return self._whole[1]
+        groups = list(self._make_groups(columns))
+        if self._whole is None or columns[FILES].num_rows > self._whole[0][FILES].num_rows:
+            self._whole = columns, groups
+        return groups
+
+    def _make_groups(self, columns: Columns) -> list[FileGroup]:
+        locate = self._services.blob.location
+        keys, sizes = (columns[FILES].column(name).to_pylist() for name in ("key", "size"))
+        files = [(locate(key), size) for key, size in zip(keys, sizes, strict=True)]
+        if self._branch is SCAN:
+            return [FileGroup((), files)] if files else []
+        constants = [self._branch.constants(row) for row in columns[TIMES].to_pylist()]
+        order = sorted(range(len(files)), key=constants.__getitem__)
+        return [
+            FileGroup(values, [files[at] for at in members])
+            for values, members in groupby(order, constants.__getitem__)
+        ]
+
+
+def _session_options(gateway: Gateway) -> dict[str, ConfigValue | None]:
+    """Return what the session of the running query says."""
+    options: dict[str, ConfigValue | None] = {}
+    for setting, text in gateway.settings(_SETTINGS).items():
+        option, read = _SETTINGS[setting]
+        try:
+            options[option] = read(text)
+        except ValueError:
+            raise UsageError(f"the Spark setting {setting} cannot be {text!r}: it is a number") from None
+    return options

@@ -1,0 +1,59 @@
+"""The options of a table: what each may be. A store and a query may choose the same ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from instar.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from instar.state.commits import ConfigValue
+
+__all__ = ["OPTIONS", "check_options"]
+
+
+class Choice(NamedTuple):
+    """One of a few words."""
+
+    words: tuple[str, ...]
+
+    def accepts(self, value: ConfigValue) -> bool:
+        return value in self.words
+
+    def __str__(self) -> str:
+        return f"one of {', '.join(self.words)}"
+
+
+class Number(NamedTuple):
+    """A number up to a limit, whole or not."""
+
+    most: int
+    whole: bool = False
+
+    def accepts(self, value: ConfigValue) -> bool:
+        kinds = int if self.whole else (int, float)
+        return isinstance(value, kinds) and not isinstance(value, bool) and 0 <= value <= self.most
+
+    def __str__(self) -> str:
+        return f"a {'whole ' if self.whole else ''}number from 0 to {self.most}"
+
+
+OPTIONS: Final[Mapping[str, Choice | Number]] = {
+    "skipping": Choice(("off", "audit", "on")),
+    "skipping_sample": Number(100),
+    "skipping_budget": Number(2**62, whole=True),
+}
+"""By name: whether parts are skipped; percent of skipped parts that are checked; bytes for such checks."""
+
+
+def check_options(options: Mapping[str, ConfigValue | None]) -> Mapping[str, ConfigValue | None]:
+    """Return options as they are; one that does not exist or cannot have its value is refused."""
+    for option, value in options.items():
+        allowed = OPTIONS.get(option)
+        if allowed is None:
+            raise UsageError(f"there is no table option {option!r}: the options are {', '.join(OPTIONS)}")
+        if value is not None and not allowed.accepts(value):
+            raise UsageError(f"option {option!r} cannot be {value!r}: it is {allowed}")
+    return options

@@ -1,0 +1,103 @@
+"""Reports on scans: how many parts a filter needs, what each of its conditions does, and why."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from instar.skipping import Conjunct, Verdict, conjuncts, decide, explain_part
+from instar.state.chunk import FILES
+from instar.table.pruning import keep_parts, needed_parts, part_bounds, total_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    import pyarrow as pa
+
+    from instar.state import TableState
+    from instar.state.manifest import Columns
+    from instar.table.manifest import ChunkReader, Mask
+    from instar.table.pruning import Condition
+
+__all__ = ["PartReport", "ScanReport", "report_scan"]
+
+
+@dataclass(frozen=True)
+class PartReport:
+    """The verdict for one part, and the bounds that decided it."""
+
+    key: str
+    rows: int
+    size: int
+    read: bool
+    why: str
+
+
+@dataclass(frozen=True)
+class ScanReport:
+    """What one scan of a table has to do with its parts."""
+
+    table: str
+    seqno: int
+    condition: str
+    """The filter as it was understood; what was not stands as the name of its function."""
+    total: int
+    """Parts that hold rows as of the time of the scan."""
+    read: int
+    bytes_total: int
+    bytes_read: int
+    chunks: int
+    chunks_skipped: int
+    """Manifest chunks, and how many were excluded as a whole."""
+    conjuncts: tuple[Conjunct, ...]
+    """The conditions that are joined by AND, and how many parts each excludes alone."""
+    parts: tuple[PartReport, ...] = ()
+
+    @property
+    def skipped(self) -> int:
+        """How many parts are not opened."""
+        return self.total - self.read
+
+
+def report_scan(
+    chunks: ChunkReader,
+    state: TableState,
+    considered: tuple[Columns, Mask],
+    condition: Condition,
+    *,
+    parts: bool = False,
+) -> ScanReport:
+    """Report on the parts of a scan, which are given with their mask among the live parts of the state."""
+    columns, mask = considered
+    needed = needed_parts(chunks, state, condition)
+    read = keep_parts(columns, needed.read[mask])
+    known = part_bounds(chunks, state, condition.expression)
+    alone = tuple(
+        Conjunct(str(part), int((~decide(part, known.bounds, known.rows, condition.now).read)[mask].sum()))
+        for part in conjuncts(condition.expression)
+    )
+    return ScanReport(
+        state.name,
+        state.seqno,
+        str(condition.expression),
+        columns[FILES].num_rows,
+        read[FILES].num_rows,
+        total_bytes(columns),
+        total_bytes(read),
+        needed.chunks,
+        needed.chunks_skipped,
+        alone,
+        _part_reports(columns, mask, known.bounds, known.rows, condition) if parts else (),
+    )
+
+
+def _part_reports(
+    columns: Columns, mask: Mask, bounds: Mapping[int, pa.RecordBatch], rows: pa.Array, condition: Condition
+) -> tuple[PartReport, ...]:
+    reports = []
+    for at, file in zip(mask.nonzero()[0].tolist(), columns[FILES].to_pylist(), strict=True):
+        reason = explain_part(condition.expression, bounds, rows, at, condition.now)
+        reports.append(
+            PartReport(file["key"], file["rows"], file["size"], reason.verdict is Verdict.READ, reason.text)
+        )
+    return tuple(reports)
