@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -15,7 +17,7 @@ from bench.measure import Ratio, machine, seconds, timing, warmed
 from bench.report import Column, Report, Section
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from pyspark.sql import SparkSession
 
@@ -32,7 +34,7 @@ class Plan:
     rounds: int
 
 
-DEFAULT = Plan(megabytes=400, rounds=5)
+DEFAULT = Plan(megabytes=240, rounds=5)
 FULL = Plan(megabytes=1000, rounds=7)
 QUICK = Plan(megabytes=2, rounds=1)
 
@@ -44,7 +46,7 @@ def run(plan: Plan, command: str, directory: Path | None) -> Report:
     rows = plan.megabytes * 1_000_000 // ROW_BYTES
     with tempfile.TemporaryDirectory(dir=directory) as folder, instar.open(f"{folder}/lake") as store:
         report.sections.append(_appends(plan, spark, store, Path(folder), rows))
-        report.sections.append(_memory(spark, store, rows // 4))
+        report.sections.append(_memory(spark, store, rows // 2))
         report.sections.append(_peers(plan, spark, store, Path(folder), rows // 4, report))
     return report
 
@@ -86,36 +88,66 @@ def _appends(plan: Plan, spark: SparkSession, store: Store, folder: Path, rows: 
 
 
 def _memory(spark: SparkSession, store: Store, rows: int) -> Section:
-    """Let the Python workers of executors work on more and more, and see how much memory they ever had."""
-    table = store.create_table("growing", DDL)
-    peaks = {}
-    for factor in (1, 4):
-        table.append(events(spark, rows * factor, tasks=2))
-        peaks[factor] = _peak_of_workers()
-    found = [
-        {"case": f"{factor} times the input", "ratio": peak / peaks[1], "mib": peak / 1024}
-        for factor, peak in peaks.items()
-    ]
+    """Give one task more and more to store, and see how much memory its Python worker ever had."""
+    found = []
+    for name, order_by in {"no order": [], "order by at": ["at"]}.items():
+        table = store.create_table(name.replace(" ", "_"), DDL, order_by=order_by)
+        peaks: dict[int, int] = {}
+        for factor in (1, 4):
+            _forget_peaks()
+            table.append(events(spark, rows * factor, tasks=1))
+            peaks[factor] = _peak_of_workers()
+        found += [
+            {
+                "case": name,
+                "input": f"{factor * rows:,}",
+                "ratio": peak / peaks[1],
+                "mib": peak / 1024,
+            }
+            for factor, peak in peaks.items()
+        ]
     columns = {
-        "case": Column("input"),
+        "case": Column("table"),
+        "input": Column("rows of a task"),
         "ratio": Column("times the first peak", ".2f"),
         "mib": Column("peak MiB of a worker", ".0f"),
     }
     return Section("Memory of an executor's worker as the input of a task grows", columns, found)
 
 
+def _forget_peaks() -> None:
+    """Let workers that have been used before begin anew."""
+    for process in _workers():
+        with suppress(OSError):
+            (process / "clear_refs").write_text("5")  # proc(5): resets VmHWM
+
+
 def _peak_of_workers() -> int:
     """Return the greatest resident size, in KiB, that a Python worker of Spark has had."""
     peaks = [0]
-    for status in Path("/proc").glob("[0-9]*/status"):
-        try:
-            command = (status.parent / "cmdline").read_bytes()
-            if b"pyspark.daemon" in command or b"pyspark/daemon" in command:
-                lines = dict(line.split(":", 1) for line in status.read_text().splitlines() if ":" in line)
-                peaks.append(int(lines["VmHWM"].split()[0]))
-        except (OSError, KeyError):
-            continue  # the process has just ended
+    for process in _workers():
+        with suppress(OSError, KeyError):  # it may just have ended
+            lines = (line.split(":", 1) for line in (process / "status").read_text().splitlines())
+            peaks.append(int(dict(line for line in lines if len(line) > 1)["VmHWM"].split()[0]))
     return max(peaks)
+
+
+def _workers() -> Iterator[Path]:
+    """Yield the processes of this program's Python workers, and of what started them."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            if b"pyspark.daemon" in (process / "cmdline").read_bytes() and _is_ours(process):
+                yield process
+
+
+def _is_ours(process: Path) -> bool:
+    """Whether a process descends from this one."""
+    number = int(process.name)
+    while number > 1:
+        if number == os.getpid():
+            return True
+        number = int(Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[1])
+    return False
 
 
 def _peers(plan: Plan, spark: SparkSession, store: Store, folder: Path, rows: int, report: Report) -> Section:

@@ -8,7 +8,6 @@ The process first opens the tiny table at WARM_UP, so that no import and no pool
 from __future__ import annotations
 
 import json
-import resource
 import subprocess
 import sys
 import time
@@ -22,6 +21,7 @@ __all__ = ["WARM_UP_PARTS", "Opened", "open_cold"]
 
 WARM_UP_PARTS: Final = 10
 _COUNTERS: Final = Path("/proc/self/io")
+_STATUS: Final = Path("/proc/self/status")
 
 
 class Opened(NamedTuple):
@@ -30,7 +30,7 @@ class Opened(NamedTuple):
     seconds: float
     cpu_seconds: float
     files: int
-    peak_bytes: int
+    peak_bytes: int | None
     read_bytes: int | None
     read_calls: int | None
 
@@ -53,9 +53,17 @@ def main() -> None:
     read, cpu, start = _counters(), time.process_time(), time.perf_counter()
     files = engine.plan(location, Question.about(int(parts)))
     seconds, cpu, now = time.perf_counter() - start, time.process_time() - cpu, _counters()
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+    peak = _peak_bytes()
     size, calls = (now[at] - read[at] if now else None for at in ("rchar", "syscr"))
     print(json.dumps(Opened(seconds, cpu, files, peak, size, calls)._asdict()))
+
+
+def _peak_bytes() -> int | None:
+    """Return the most memory that this program has had; `getrusage` would tell of its parent's too."""
+    if not _STATUS.exists():
+        return None
+    lines = dict(line.split(":", 1) for line in _STATUS.read_text().splitlines())
+    return int(lines["VmHWM"].split()[0]) * 1024
 
 
 def _counters() -> dict[str, int]:

@@ -42,7 +42,7 @@ class Section:
 
     def table(self) -> Table:
         """Lay the figures out; words stand left and numbers right."""
-        table = Table(box=SIMPLE_HEAD, title=self.title, title_justify="left", pad_edge=False)
+        table = Table(box=SIMPLE_HEAD, pad_edge=False)
         for name, column in self.columns.items():
             words = all(isinstance(row[name], str) for row in self.rows)
             table.add_column(column.heading, justify="left" if words else "right")
@@ -64,6 +64,7 @@ class Report:
         """Print tables: as wide as the terminal, or wide enough for a file."""
         console = Console(width=None if sys.stdout.isatty() else _PIPED_WIDTH, highlight=False)
         for section in self.sections:
+            console.print(section.title, style="bold")
             console.print(section.table())
             for note in section.notes:
                 console.print(f"  {note}", style="dim")

@@ -7,19 +7,29 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import pyarrow as pa
 
 import instar
+from bench.engines import Place
+from bench.engines.ours import connect
 from bench.frames import DDL, ROW_BYTES, drain, events, session, two_columns
 from bench.measure import Ratio, machine, say, seconds, timing, warmed
 from bench.report import Column, Report, Section
+from instar.parts import conform
+from instar.table import TableLog
+from instar.table.write import WriterSchema, store_parts, write_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from instar import Table
+    from instar.table.write import StoredPart, StoringPlan
+
+    _Read = Callable[[list[str] | None], object]
 
 __all__ = ["DEFAULT", "FULL", "QUICK", "Plan", "run"]
 
@@ -30,14 +40,15 @@ class Plan:
 
     megabytes: int
     evolved_megabytes: int
+    arrow_megabytes: int
     schemas: int
     parts: int
     rounds: int
 
 
-DEFAULT = Plan(megabytes=1000, evolved_megabytes=200, schemas=50, parts=10_000, rounds=5)
-FULL = Plan(megabytes=2000, evolved_megabytes=500, schemas=50, parts=10_000, rounds=9)
-QUICK = Plan(megabytes=2, evolved_megabytes=1, schemas=5, parts=20, rounds=1)
+DEFAULT = Plan(megabytes=1000, evolved_megabytes=200, arrow_megabytes=100, schemas=50, parts=10_000, rounds=5)
+FULL = Plan(megabytes=2000, evolved_megabytes=500, arrow_megabytes=200, schemas=50, parts=10_000, rounds=9)
+QUICK = Plan(megabytes=2, evolved_megabytes=1, arrow_megabytes=1, schemas=5, parts=20, rounds=1)
 
 _COLUMNS = {
     "case": Column("case"),
@@ -57,8 +68,8 @@ def run(plan: Plan, command: str, directory: Path | None) -> Report:
         table.append(events(spark, plan.megabytes * 1_000_000 // ROW_BYTES))
         report.sections.append(_scans(plan, spark, table))
         report.sections.append(_evolution(plan, spark, store))
-        report.sections.append(_planning(plan, spark, store))
-        report.sections.append(_peers(plan, table, Path(folder), report))
+        report.sections.append(_planning(plan, spark, f"{folder}/small"))
+        report.sections.append(_peers(plan, spark, Path(folder), report))
     return report
 
 
@@ -101,15 +112,15 @@ def _plain(spark: SparkSession, paths: list[str], table: Table) -> DataFrame:
 
 
 def _evolution(plan: Plan, spark: SparkSession, store: instar.Store) -> Section:
-    rows_each = plan.evolved_megabytes * 1_000_000 // ROW_BYTES // plan.schemas
+    say(f"writing parts of {plan.schemas} schemas")
+    each = plan.evolved_megabytes * 1_000_000 // ROW_BYTES // plan.schemas
     one, many = store.create_table("one", DDL), store.create_table("many", DDL)
     for step in range(plan.schemas):
-        batch = events(spark, rows_each, step * rows_each, tasks=1)
-        one.append(batch)
-        many.append(batch)
-        if step + 1 < plan.schemas:
+        if step > 0:
             many.evolve().add_column(f"added{step}", "string").commit()
-            one.append(batch.limit(0))  # as many commits
+        rows = events(spark, each, step * each, tasks=1).toArrow()
+        for table in (one, many):
+            table.append(rows)
     took = warmed(
         "scanning many schemas",
         {
@@ -125,15 +136,13 @@ def _evolution(plan: Plan, spark: SparkSession, store: instar.Store) -> Section:
         "base": median(took["one"]),
     }
     columns = {**_COLUMNS, "ratio": Column("times one schema"), "base": Column("one schema, seconds", ".2f")}
-    return Section("Scanning parts of many schemas beside parts of one", columns, [row])
+    size = f"{many.state.totals.bytes / 1e9:.2f} GB in {many.state.totals.parts} parts"
+    return Section(f"Scanning parts of many schemas beside parts of one, {size}", columns, [row])
 
 
-def _planning(plan: Plan, spark: SparkSession, store: instar.Store) -> Section:
-    table = store.create_table("small", "id bigint, name string")
+def _planning(plan: Plan, spark: SparkSession, location: str) -> Section:
     say(f"writing {plan.parts} small parts")
-    for start in range(0, plan.parts, 500):
-        rows = min(500, plan.parts - start)
-        table.append(spark.range(start, start + rows, numPartitions=rows).selectExpr("id", "'x' name"))
+    table = _small_parts(location, plan.parts)
     paths = table.read(spark).inputFiles()
     took = warmed(
         "planning",
@@ -143,10 +152,28 @@ def _planning(plan: Plan, spark: SparkSession, store: instar.Store) -> Section:
         },
         plan.rounds,
     )
-    row = _row(f"{len(paths)} parts", took["ours"], took["plain"])
+    row = _row(f"{len(paths):,} parts", took["ours"], took["plain"])
     return Section(
         "Opening and planning a query, beside spark.read.parquet of the same paths", _COLUMNS, [row]
     )
+
+
+def _small_parts(location: str, parts: int) -> Table:
+    """Make a table with one row in each part, as fast as its files can be made: they need not last."""
+    store = instar.open(location)
+    table = store.create_table("small", "id bigint, name string")
+    services = connect(Place(location))
+    log = TableLog(services, "small")
+
+    def put(plan: StoringPlan) -> Iterator[StoredPart]:
+        for number in range(parts):
+            row = pa.RecordBatch.from_pydict({"id": [number], "name": ["x"]})
+            yield from store_parts(plan, conform(row, plan.schema), str(number))
+
+    with patch("os.fsync"):
+        write_rows(services, log, WriterSchema(table.schema, 0), put)
+    services.close()
+    return table
 
 
 def _plan(frame: DataFrame) -> int:
@@ -154,34 +181,42 @@ def _plan(frame: DataFrame) -> int:
     return int(frame._jdf.queryExecution().toRdd().getNumPartitions())  # noqa: SLF001 -- nothing public plans only
 
 
-def _peers(plan: Plan, table: Table, folder: Path, report: Report) -> Section:
+def _peers(plan: Plan, spark: SparkSession, folder: Path, report: Report) -> Section:
     """Read the same rows in process: instar, delta-rs and pyiceberg."""
-    rows = table.snapshot().to_arrow().slice(0, max(1, 200_000_000 // ROW_BYTES))
+    rows = events(spark, plan.arrow_megabytes * 1_000_000 // ROW_BYTES).toArrow()
     ours = instar.open(f"{folder}/arrow").create_table("events", DDL)
     ours.append(rows)
-    readers: dict[str, Callable[[], object]] = {"instar": lambda: ours.snapshot().to_arrow()}
+    readers: dict[str, _Read] = {"instar": lambda columns: ours.snapshot(columns=columns).to_arrow()}
     try:
         readers |= _peer_tables(rows, folder)
     except ImportError as error:
         report.skipped.append(f"peers' scans: {error}")
-    took = warmed(
-        "scanning in process",
-        {name: timing(read) for name, read in readers.items()},
-        plan.rounds,
-    )
-    found = [
-        {"case": name, "ratio": Ratio.of(times, took["instar"]), "seconds": median(times)}
-        for name, times in took.items()
-    ]
+    found = []
+    for name, wanted in {"all columns": None, "two columns": ["amount", "flags"]}.items():
+        took = warmed(
+            f"scanning {name} in process",
+            {engine: timing(read, wanted) for engine, read in readers.items()},
+            plan.rounds,
+        )
+        found += [
+            {
+                "case": name,
+                "engine": engine,
+                "ratio": Ratio.of(times, took["instar"]),
+                "seconds": median(times),
+            }
+            for engine, times in took.items()
+        ]
     columns = {
-        "case": Column("engine"),
+        "case": Column("case"),
+        "engine": Column("engine"),
         "ratio": Column("times instar"),
         "seconds": Column("seconds", ".2f"),
     }
     return Section(f"Reading {rows.num_rows:,} rows into Arrow, in process", columns, found)
 
 
-def _peer_tables(rows: pa.Table, folder: Path) -> dict[str, Callable[[], object]]:
+def _peer_tables(rows: pa.Table, folder: Path) -> dict[str, _Read]:
     from deltalake import DeltaTable, write_deltalake  # noqa: PLC0415 -- peers may be absent
     from pyiceberg.catalog.sql import SqlCatalog  # noqa: PLC0415
 
@@ -191,9 +226,14 @@ def _peer_tables(rows: pa.Table, folder: Path) -> dict[str, Callable[[], object]
     catalog = SqlCatalog("bench", uri=f"sqlite:///{warehouse}/catalog.db", warehouse=f"file://{warehouse}")
     catalog.create_namespace("bench")
     catalog.create_table("bench.events", rows.schema).append(rows)
+
+    def iceberg(columns: list[str] | None) -> object:
+        scan = catalog.load_table("bench.events").scan()
+        return (scan if columns is None else scan.select(*columns)).to_arrow()
+
     return {
-        "delta-rs": lambda: DeltaTable(f"{folder}/delta").to_pyarrow_table(),
-        "pyiceberg": lambda: catalog.load_table("bench.events").scan().to_arrow(),
+        "delta-rs": lambda columns: DeltaTable(f"{folder}/delta").to_pyarrow_table(columns=columns),
+        "pyiceberg": iceberg,
     }
 
 

@@ -5,11 +5,27 @@ No data file exists. What is measured is the work on metadata, and every engine 
 
 from __future__ import annotations
 
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
 
-__all__ = ["FILE_SIZE", "NAMES", "ROWS", "SCHEMA", "Question", "bounds", "tiny_batch"]
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    import numpy.typing as npt
+
+__all__ = [
+    "FILE_SIZE",
+    "NAMES",
+    "ROWS",
+    "SCHEMA",
+    "Question",
+    "bounds",
+    "column_bounds",
+    "digits",
+    "tiny_batch",
+]
 
 LONGS: Final = tuple(f"c{number:02d}" for number in range(10))
 DOUBLES: Final = tuple(f"c{number:02d}" for number in range(10, 15))
@@ -32,16 +48,41 @@ _SPAN: Final = 2**32
 _STRIDE: Final = 2_654_435_761  # scatters consecutive numbers over the whole span
 
 
-def bounds(part: int) -> list[tuple[int, int] | tuple[float, float] | tuple[str, str]]:
-    """Return the least and the greatest value of each column: c00 grows by part, the others are scattered."""
-    scattered = [part * (_STRIDE + 2 * number) % _SPAN for number in range(len(NAMES))]
-    longs, doubles, strings = len(LONGS), len(LONGS) + len(DOUBLES), len(NAMES)
+def bounds(parts: range) -> Iterator[tuple[tuple[Any, ...], tuple[Any, ...]]]:
+    """Yield the least values of all columns and the greatest ones, part by part."""
+    columns = column_bounds(parts)
+    lows, highs = ([_values(column[at]) for column in columns] for at in (0, 1))
+    return zip(zip(*lows, strict=True), zip(*highs, strict=True), strict=True)
+
+
+def column_bounds(parts: range) -> list[tuple[npt.NDArray[Any], npt.NDArray[Any]]]:
+    """Return the least and the greatest values of each column: c00 grows by part, others are scattered."""
+    numbers = np.arange(parts.start, parts.stop, dtype=np.int64)
+    scattered = [numbers * (_STRIDE + 2 * at) % _SPAN for at in range(len(NAMES))]
+    longs, doubles = len(LONGS), len(LONGS) + len(DOUBLES)
     return [
-        (part * ROWS, part * ROWS + ROWS - 1),
+        (numbers * ROWS, numbers * ROWS + ROWS - 1),
         *((low, low + ROWS) for low in scattered[1:longs]),
         *((low / 7, low / 7 + 1.5) for low in scattered[longs:doubles]),
-        *((f"user-{low:010d}", f"user-{low + ROWS:010d}") for low in scattered[doubles:strings]),
+        *((_users(low), _users(low + ROWS)) for low in scattered[doubles:]),
     ]
+
+
+def digits(numbers: npt.NDArray[np.int64], width: int) -> npt.NDArray[np.uint8]:
+    """Return numbers as rows of decimal digits in ASCII."""
+    powers = 10 ** np.arange(width - 1, -1, -1, dtype=np.int64)
+    return (numbers[:, None] // powers % 10 + ord("0")).astype(np.uint8)
+
+
+def _users(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.bytes_]:
+    prefix = np.tile(np.frombuffer(b"user-", np.uint8), (len(numbers), 1))
+    text = np.hstack([prefix, digits(numbers, 10)])
+    return text.view(f"S{text.shape[1]}").ravel()
+
+
+def _values(column: npt.NDArray[Any]) -> list[Any]:
+    values: list[Any] = (column.astype(str) if column.dtype.kind == "S" else column).tolist()
+    return values
 
 
 class Question(NamedTuple):
@@ -65,7 +106,8 @@ class Question(NamedTuple):
     def answer(self) -> int:
         """Return how many parts remain when the statistics have been asked."""
         near = range(self.first // ROWS, self.last // ROWS + 1)
-        return sum(int(bounds(part)[1][0]) < self.below for part in near)
+        low, _ = column_bounds(near)[1]
+        return int((low < self.below).sum())
 
 
 def tiny_batch() -> pa.Table:

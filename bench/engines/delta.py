@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
 from deltalake import CommitProperties, DeltaTable, Schema, write_deltalake
 
 from bench.workload import FILE_SIZE, NAMES, ROWS, SCHEMA, bounds, tiny_batch
@@ -33,8 +34,11 @@ def seed(location: str, parts: int) -> None:
     DeltaTable.create(location, Schema.from_arrow(SCHEMA))
     log = Path(location) / "_delta_log"
     for version, start in enumerate(range(0, parts, _BULK), 1):
-        lines = "\n".join(_add(part) for part in range(start, min(start + _BULK, parts)))
-        (log / f"{version:020d}.json").write_text(lines)
+        numbers = range(start, min(start + _BULK, parts))
+        lines = (
+            _ADD % (part, *lows, *highs) for part, (lows, highs) in zip(numbers, bounds(numbers), strict=True)
+        )
+        (log / f"{version:020d}.json").write_text("\n".join(lines))
     table = DeltaTable(location)
     table.create_checkpoint()
     for version in range(table.version()):  # the checkpoint has them
@@ -59,20 +63,22 @@ def count(place: Place) -> int:
     return len(DeltaTable(place.location, storage_options=place.options or None).file_uris())
 
 
-def _add(part: int) -> str:
-    known = dict(zip(NAMES, bounds(part), strict=True))
-    stats = {
-        "numRecords": ROWS,
-        "minValues": {name: low for name, (low, _) in known.items()},
-        "maxValues": {name: high for name, (_, high) in known.items()},
-        "nullCount": dict.fromkeys(NAMES, 0),
-    }
+def _add() -> str:
+    """Return an action with a place for the number of the part and for each bound."""
+    texts = {name for name in NAMES if SCHEMA.field(name).type == pa.string()}
+    places = ", ".join(f'"{name}": "%s"' if name in texts else f'"{name}": %r' for name in NAMES)
+    extremes = f'"minValues": {{{places}}}, "maxValues": {{{places}}}'
+    nulls = json.dumps(dict.fromkeys(NAMES, 0))
+    stats = f'{{"numRecords": {ROWS}, {extremes}, "nullCount": {nulls}}}'
     action = {
-        "path": f"parts/{part:012d}.parquet",
+        "path": "parts/%012d.parquet",
         "partitionValues": {},
         "size": FILE_SIZE,
         "modificationTime": 0,
         "dataChange": True,
-        "stats": json.dumps(stats),
+        "stats": stats,
     }
     return json.dumps({"add": action})
+
+
+_ADD: Final = _add()

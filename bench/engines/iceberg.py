@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from pathlib import Path
-from struct import Struct
 from typing import TYPE_CHECKING, Final
 
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
-from pyiceberg.typedef import Record
 
 from bench.engines.engine import Place
-from bench.workload import FILE_SIZE, ROWS, SCHEMA, bounds, tiny_batch
+from bench.engines.manifests import write_manifest
+from bench.workload import SCHEMA, tiny_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -25,8 +23,6 @@ __all__ = ["appending", "count", "create", "plan", "seed"]
 
 _BULK: Final = 20_000  # about as large as pyiceberg lets a manifest become
 _TABLE: Final = "bench.events"
-_LONG: Final = Struct("<q")
-_DOUBLE: Final = Struct("<d")
 
 
 def create(place: Place) -> None:
@@ -38,13 +34,14 @@ def create(place: Place) -> None:
 
 
 def seed(location: str, parts: int) -> None:
-    """Append data files, one manifest at a time."""
+    """Append all data files at once, in manifests of the usual size."""
     create(Place(location))
-    table = _load(location)
-    for start in range(0, parts, _BULK):
-        with table.transaction() as transaction, transaction.update_snapshot().fast_append() as append:
-            for part in range(start, min(start + _BULK, parts)):
-                append.append_data_file(_data_file(part))
+    with _load(location).transaction() as transaction, transaction.update_snapshot().fast_append() as append:
+        manifests = [
+            write_manifest(append, range(start, min(start + _BULK, parts)))
+            for start in range(0, parts, _BULK)
+        ]
+        append._manifests = lambda: manifests  # noqa: SLF001 -- otherwise it encodes entries one by one
 
 
 def plan(location: str, question: Question) -> int:
@@ -73,38 +70,3 @@ def _catalog(location: str) -> SqlCatalog:
 
 def _load(location: str) -> Table:
     return _catalog(location).load_table(_TABLE)
-
-
-def _data_file(part: int) -> DataFile:
-    known = list(enumerate(bounds(part), 1))
-    file = DataFile.from_args(
-        content=DataFileContent.DATA,
-        file_path=f"file:///parts/{part:012d}.parquet",
-        file_format=FileFormat.PARQUET,
-        partition=Record(),
-        record_count=ROWS,
-        file_size_in_bytes=FILE_SIZE,
-        column_sizes=dict.fromkeys((number for number, _ in known), FILE_SIZE // len(known)),
-        value_counts=dict.fromkeys((number for number, _ in known), ROWS),
-        null_value_counts=dict.fromkeys((number for number, _ in known), 0),
-        nan_value_counts={},
-        lower_bounds={number: _encode(low) for number, (low, _) in known},
-        upper_bounds={number: _encode(high) for number, (_, high) in known},
-        key_metadata=None,
-        split_offsets=None,
-        equality_ids=None,
-        sort_order_id=None,
-    )
-    file.spec_id = 0
-    return file
-
-
-def _encode(value: float | str) -> bytes:
-    """Return a bound as Iceberg stores it; a table of its own numbers its columns from 1."""
-    match value:
-        case int():
-            return _LONG.pack(value)
-        case float():
-            return _DOUBLE.pack(value)
-        case str():
-            return value.encode()

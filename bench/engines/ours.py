@@ -36,7 +36,7 @@ __all__ = [
     "count",
     "count_requests",
     "create",
-    "made_up_part",
+    "made_up_parts",
     "plan",
     "seed",
 ]
@@ -69,21 +69,29 @@ def seed(location: str, parts: int) -> None:
     for start in range(0, parts - singles, _BULK):
         stop = min(start + _BULK, parts - singles)
         with begin_write(services, log) as write:
-            write.append([made_up_part(part, schema) for part in range(start, stop)], 0)
+            write.append(made_up_parts(range(start, stop), schema), 0)
     with begin_write(services, log) as write:
-        for part in range(parts - singles, parts):
-            write.append([made_up_part(part, schema)], 0)
+        for part in made_up_parts(range(parts - singles, parts), schema):
+            write.append([part], 0)
     log.settle()
     services.close()
 
 
-def made_up_part(part: int, schema: Schema) -> Part:
-    """Return the metadata of a part that nobody has written."""
-    stats = {
-        field.id: FieldStats(0, 0, low, high)
-        for field, (low, high) in zip(schema.fields, bounds(part), strict=True)
-    }
-    return Part(f"parts/{part:012d}.parquet", ROWS, FILE_SIZE, stats=stats)
+def made_up_parts(parts: range, schema: Schema) -> list[Part]:
+    """Return the metadata of parts that nobody has written."""
+    ids = [field.id for field in schema.fields]
+    return [
+        Part(
+            f"parts/{part:012d}.parquet",
+            ROWS,
+            FILE_SIZE,
+            stats={
+                field_id: FieldStats(0, 0, low, high)
+                for field_id, low, high in zip(ids, lows, highs, strict=True)
+            },
+        )
+        for part, (lows, highs) in zip(parts, bounds(parts), strict=True)
+    ]
 
 
 def plan(location: str, question: Question) -> int:

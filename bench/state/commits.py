@@ -67,9 +67,9 @@ class _Growing:
 
     def append(self) -> _Took:
         state = self._log.load()
-        part = ours.made_up_part(self._parts, state.history.schemas[0])
+        parts = ours.made_up_parts(range(self._parts, self._parts + 1), state.history.schemas[0])
         self._parts += 1
-        return self._timed(lambda: self._writer.append([part], 0))
+        return self._timed(lambda: self._writer.append(parts, 0))
 
     def evolve(self) -> _Took:
         update = self._table.evolve().rename_column(*self._names)

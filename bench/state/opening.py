@@ -65,19 +65,19 @@ def measure_opening(seeds: Seeds, engines: Sequence[str], openings: Sequence[tup
 def _row(parts: int, engine: str, opened: list[Opened], base: list[Opened]) -> dict[str, Any]:
     size, calls = _median([one.read_bytes for one in opened]), _median([one.read_calls for one in opened])
     base_size = _median([one.read_bytes for one in base])
-    peak = median(one.peak_bytes for one in opened)
+    peak, base_peak = _median([one.peak_bytes for one in opened]), _median([one.peak_bytes for one in base])
     return {
         "parts": parts,
         "engine": engine,
         "time_ratio": Ratio.of([one.seconds for one in opened], [one.seconds for one in base]),
         "cpu_ratio": Ratio.of([one.cpu_seconds for one in opened], [one.cpu_seconds for one in base]),
         "bytes_ratio": size / base_size if size and base_size else None,
-        "memory_ratio": peak / median(one.peak_bytes for one in base),
+        "memory_ratio": peak / base_peak if peak and base_peak else None,
         "seconds": median(one.seconds for one in opened),
         "cpu_seconds": median(one.cpu_seconds for one in opened),
         "megabytes": size and size / 1e6,
         "calls": calls,
-        "peak": peak / 1e6,
+        "peak": peak and peak / 1e6,
     }
 
 

@@ -24,7 +24,7 @@ from instar.schema import (
     parse_type_ddl,
 )
 from instar.schema.paths import ELEMENT, KEY, VALUE
-from instar.schema.schema import find_field
+from instar.schema.schema import index_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,9 +115,10 @@ def _new_members(
     incoming: list[pa.Field], fields: tuple[Field, ...], path: tuple[str, ...]
 ) -> Iterator[NewColumn]:
     check_names(incoming, path)
+    siblings = index_fields(fields)
     for given in incoming:
         inside = (*path, given.name)
-        known = find_field(fields, given.name)
+        known = siblings.get(given.name.lower())
         if known is None:
             yield NewColumn(format_path(inside), _type_of(given.type, inside))
         else:
