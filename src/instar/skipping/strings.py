@@ -75,7 +75,7 @@ def lesser_bound(left: Strings, right: Strings) -> Strings:
 
 def choose(mask: Mask, then: Strings, otherwise: Strings) -> Strings:
     """Take from one column where the mask says so, and from the other elsewhere."""
-    length = max(len(mask), len(then), len(otherwise))
+    length = _common_length(mask, then, otherwise)
     return pc.if_else(
         pa.array(np.broadcast_to(mask, length)), _stretched(then, length), _stretched(otherwise, length)
     )
@@ -98,8 +98,13 @@ def _missing(column: Strings) -> Mask:
 
 
 def _aligned(left: Strings, right: Strings) -> tuple[Strings, Strings]:
-    length = max(len(left), len(right))
+    length = _common_length(left, right)
     return _stretched(left, length), _stretched(right, length)
+
+
+def _common_length(*columns: Mask | Strings) -> int:
+    """Return how long columns are of which some may have one value for all parts; there may be no parts."""
+    return next((len(column) for column in columns if len(column) != 1), 1)
 
 
 def _stretched(column: Strings, length: int) -> Strings:

@@ -112,8 +112,8 @@ class Gateway:
         return None if query is None else (int(execution), query.id())
 
     def settings(self, names: Iterable[str]) -> dict[str, str]:
-        """Return those of these settings that the session of the running query has."""
-        conf = self.jvm.org.apache.spark.sql.internal.SQLConf.get()
+        """Return those of these settings that the session has."""
+        conf = self.session.sessionState().conf()
         found = {name: conf.getConfString(name, None) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 

@@ -18,3 +18,10 @@ def test_exactly_the_parts_with_a_match_are_read(text: str, ideal: int) -> None:
     needed = {field_id: BOUNDS[field_id] for field_id in fields_needed(expression)}
     decision = decide(expression, needed, ROWS, (NOW, NOW + 1_000_000))
     assert int(decision.read.sum()) == ideal
+
+
+@pytest.mark.parametrize("text", FILTERS)
+def test_no_parts_are_decided_as_well(text: str) -> None:
+    """Whatever the filter, there may be no part left to decide on."""
+    none = {field_id: bounds.slice(0, 0) for field_id, bounds in BOUNDS.items()}
+    assert decide(parse_filter(text, SCHEMA), none, ROWS.slice(0, 0)).read.tolist() == []
