@@ -394,11 +394,12 @@ class NegativeCountError(InstarError):
 
     code = "negative-count"
 
-    def __init__(self, row: str, count: int) -> None:
+    def __init__(self, row: str, count: int | None) -> None:
         self.row = row
         self.count = count
+        known = "less than 0" if count is None else count
         super().__init__(
-            f"a row was retracted more often than it was added: its count is {count}. Find out who retracted "
+            f"a row was retracted more often than it was added: its count is {known}. Find out who retracted "
             f"it, and add it back. The row: {row}"
         )
 
