@@ -14,11 +14,13 @@ from bench.counting import CountingBlob
 from bench.engines.engine import Place
 from bench.workload import FILE_SIZE, ROWS, SCHEMA, bounds, tiny_batch
 from instar.state import Part
-from instar.state.chunk import FILES, group_name
+from instar.state.chunk import FILES
 from instar.stats import FieldStats
 from instar.storage import open_blob, open_consensus
-from instar.table import Services, TableLog, begin_write, find_marker, load_columns
+from instar.table import Services, TableLog, begin_write, find_marker
+from instar.table.filter import Filter
 from instar.table.layout import part_key
+from instar.table.snapshot import plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -95,7 +97,7 @@ def made_up_parts(parts: range, schema: Schema) -> list[Part]:
 
 
 def plan(location: str, question: Question) -> int:
-    """Open the table, load the bounds of two columns over all parts, and compare them."""
+    """Open the table and plan a snapshot with a filter."""
     return _plan(connect(Place(location)), question)
 
 
@@ -136,17 +138,11 @@ def count(place: Place) -> int:
 
 
 def _plan(services: Services, question: Question) -> int:
-    log = TableLog(services, TABLE)
-    with log.pinned() as state:
-        fields = [state.history.latest.load_column(name) for name in ("c00", "c01")]
-        columns = load_columns(services.chunks, state, fields, groups=(FILES,))
-    when, what = (columns[group_name(field.id)] for field in fields)
-    near = pc.and_(
-        pc.greater_equal(when.column("max"), question.first),
-        pc.less_equal(when.column("min"), question.last),
-    )
-    kept = pc.and_(near, pc.less(what.column("min"), question.below))
-    return len(columns[FILES].filter(kept).column("key").to_pylist())
+    with TableLog(services, TABLE).pinned() as state:
+        plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
+        condition = Filter.parse(question.sql, state.history.latest, services.clock())
+        chosen = condition.plan(services.chunks, plan)
+    return len(chosen.scan[FILES].column("key").to_pylist())
 
 
 def _services(place: Place, blob: Blob) -> Services:

@@ -35,7 +35,6 @@ _COLUMNS: Final = {
 _NOTES: Final = (
     "Each opening is a new process that has imported its engine and has opened a tiny table before.",
     "All engines find the same files. The files' pages are in the system's cache for all alike.",
-    "instar loads two columns' bounds and compares them with Arrow: its own planner is not part of this.",
     "instar also takes and gives back a lease, which it brings to disk; the others have none.",
 )
 

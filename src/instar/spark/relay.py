@@ -2,6 +2,7 @@
 
 Spark calls back into Python while it plans a query. What is raised there travels through the JVM as
 text; here it is kept by a number in that text, and raised again where PySpark would raise Py4J's error.
+A negative count is found by Spark's own tasks, which can say it only in words: those are read.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import py4j.java_gateway
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from instar.errors import InstarError
+from instar.errors import InstarError, NegativeCountError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,6 +28,11 @@ __all__ = ["install", "relayed"]
 F = TypeVar("F", bound="Callable[..., Any]")
 
 _MARK: Final = re.compile(r"instar-error-(\d+)\b")
+_NEGATIVE: Final = re.compile(
+    r"instar: `(?P<table>.*?)` holds a row that was retracted more often than it was added"
+    r"(?:: its count is (?P<count>-\d+)\. The row: (?P<row>[^\n]*))?"
+)
+_STATE: Final = re.compile(r"\s*SQLSTATE: \w+$")
 _KEPT: Final = 1000
 _numbers = itertools.count(1)
 _errors: OrderedDict[int, InstarError] = OrderedDict()
@@ -76,6 +82,12 @@ def install() -> None:
 
 
 def _find(text: str) -> InstarError | None:
+    """Return the error that a text of the JVM's is about, if it is one of ours."""
+    negative = _NEGATIVE.search(text)
+    if negative is not None:
+        table, count, row = negative.group("table", "count", "row")
+        described = f"one of `{table}`" if row is None else _STATE.sub("", row)
+        return NegativeCountError(described, None if count is None else int(count))
     match = _MARK.search(text)
     if match is None:
         return None

@@ -1,0 +1,45 @@
+"""What the tests of tables on Spark share: a store, and settings that are taken back."""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+import pytest
+
+import instar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from contextlib import AbstractContextManager
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+    from instar import Store
+
+
+@pytest.fixture
+def store(tmp_path: Path, spark: SparkSession) -> Iterator[Store]:
+    """Return a store; its views are dropped after the test."""
+    with instar.open(tmp_path / "lake") as opened:
+        yield opened
+        for view in spark.catalog.listTables():
+            spark.catalog.dropTempView(view.name)
+
+
+@pytest.fixture
+def with_settings(spark: SparkSession) -> Callable[[dict[str, str]], AbstractContextManager[None]]:
+    """Return what changes settings of the session for a while."""
+
+    @contextmanager
+    def changed(settings: dict[str, str]) -> Iterator[None]:
+        for name, value in settings.items():
+            spark.conf.set(name, value)
+        try:
+            yield
+        finally:
+            for name in settings:
+                spark.conf.unset(name)
+
+    return changed
