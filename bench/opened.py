@@ -6,10 +6,10 @@ import ctypes
 import os
 import struct
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 if TYPE_CHECKING:
+    from pathlib import Path
     from types import TracebackType
 
 __all__ = ["CAN_WATCH", "Opened"]

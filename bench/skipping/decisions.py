@@ -1,4 +1,4 @@
-"""How long does the decision take? Three conditions over tables of up to a million parts, warm, in process."""
+"""How long does the decision take? Three conditions over up to a million parts, warm and in process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from instar.table.filter import Filter
 from instar.table.pruning import needed_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from bench.seeds import Seeds
 
@@ -30,7 +30,8 @@ __all__ = ["TARGET", "measure_decisions"]
 TARGET: Final = 1.0
 """Seconds that a decision over the largest table may take."""
 
-_SCATTERED: Final = "c01 < 1000000000 AND c02 >= 3000000000 AND c10 < 100000000"
+_BELOW, _FROM, _LESS = 1_000_000_000, 3_000_000_000, 100_000_000
+_SCATTERED: Final = f"c01 < {_BELOW} AND c02 >= {_FROM} AND c10 < {_LESS}"
 _COLUMNS: Final = {
     "conditions": Column("conditions"),
     "engine": Column("engine"),
@@ -45,13 +46,13 @@ _NOTES: Final = (
     "“near”: two conditions on a column that grows with the parts, and one on a scattered column.",
     "“scattered”: three columns whose bounds lie anywhere, so that no manifest chunk can be left out.",
     "Every engine has its table open and has answered once. All keep the same files, counted beforehand.",
-    "instar decides with needed_parts; “explain” is all of Table.explain, with a lease, a snapshot and a report.",
+    "instar decides with needed_parts; “explain” is Table.explain with lease, snapshot and report.",
     "delta-rs prunes with file_uris, pyiceberg with plan_files, which reads its manifests each time.",
 )
 
 
 def measure_decisions(
-    seeds: Seeds, sizes: dict[str, Sequence[int]], rounds: int, peer_rounds: int
+    seeds: Seeds, sizes: Mapping[str, Sequence[int]], rounds: int, peer_rounds: int
 ) -> Section:
     """Ask the tables of each engine, whose sizes are given, all sizes by turns."""
     rows: list[dict[str, Any]] = []
@@ -99,11 +100,7 @@ def _near(parts: int) -> tuple[str, int]:
 def _scattered(parts: int) -> tuple[str, int]:
     """Return conditions that keep about one part in thirty, and how many they keep."""
     bounds = dict(zip(NAMES, column_bounds(range(parts)), strict=True))
-    kept = (
-        (bounds["c01"][0] < 1_000_000_000)
-        & (bounds["c02"][1] >= 3_000_000_000)
-        & (bounds["c10"][0] < 100_000_000)
-    )
+    kept = (bounds["c01"][0] < _BELOW) & (bounds["c02"][1] >= _FROM) & (bounds["c10"][0] < _LESS)
     return _SCATTERED, int(np.count_nonzero(kept))
 
 

@@ -45,6 +45,7 @@ class Ours:
         assert self.data.is_dir()
 
     def find(self, condition: Filter) -> Found:
+        """Read into Arrow; what is too hard for that is refused."""
         try:
             rows = self.table.snapshot().to_arrow(condition.sql)
         except UsageError as error:
@@ -70,6 +71,7 @@ class OursOnSpark:
         self.data = location / "tables" / self._table.state.table_id / "parts"
 
     def find(self, condition: Filter) -> Found:
+        """Ask as any query does."""
         return Found(_ids(self._frame(condition)))
 
     def explain(self, condition: Filter) -> int:
@@ -92,6 +94,7 @@ class PlainSpark:
         self._frame = _session(field).read.parquet(str(field.parquet))
 
     def find(self, condition: Filter) -> Found:
+        """Ask the frame that has listed the files."""
         return Found(_ids(self._frame.where(condition.sql)))
 
 

@@ -19,7 +19,14 @@ if TYPE_CHECKING:
 
     from instar import Table
 
-__all__ = ["MOST_OVERHEAD", "TIMES_FASTER", "Events", "make_events", "measure_everything", "measure_selective"]
+__all__ = [
+    "MOST_OVERHEAD",
+    "TIMES_FASTER",
+    "Events",
+    "make_events",
+    "measure_everything",
+    "measure_selective",
+]
 
 TIMES_FASTER: Final = 5.0
 """A selective query shall be so many times faster than on plain Parquet."""
@@ -30,7 +37,7 @@ _EVERYTHING: Final = "abs(id) >= 0 and year(at) >= 2026 and length(note) = 40"
 _SELECTIVE_NOTES: Final = (
     "Both read the same files and give the same answer: the number of rows and the sum of a column.",
     "“opened before”: the frame exists, and Spark has listed the files; “opened anew”: with opening it.",
-    "Each round asks for other values. instar checks some of the parts it skips meanwhile, as it always does.",
+    "Each round asks for other values. instar checks some of the parts that it skips, as always.",
 )
 _EVERYTHING_NOTES: Final = (
     f"All columns of all rows where {_EVERYTHING}, which is true for every row.",
@@ -116,8 +123,7 @@ def measure_everything(made: Events, rounds: int) -> Section:
         drain(made.table.read(made.spark).where(_EVERYTHING))
 
     cases = {
-        label: partial(seconds, partial(read, label.partition(" ")[0]))
-        for label in ("off", "on", "on again")
+        label: partial(seconds, partial(read, label.partition(" ")[0])) for label in ("off", "on", "on again")
     }
     took = warmed("reading everything", cases, rounds)
     made.spark.conf.unset("instar.skipping")
