@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from bench.seeds import Seeds
 
-    _Ask = Callable[[str], int]
-
 __all__ = ["TARGET", "measure_decisions"]
 
 TARGET: Final = 1.0
@@ -51,23 +49,19 @@ _NOTES: Final = (
 )
 
 
-def measure_decisions(
-    seeds: Seeds, sizes: Mapping[str, Sequence[int]], rounds: int, peer_rounds: int
-) -> Section:
-    """Ask the tables of each engine, whose sizes are given, all sizes by turns."""
+def measure_decisions(seeds: Seeds, sizes: Mapping[str, Sequence[int]], rounds: int) -> Section:
+    """Ask the tables of all engines, whose sizes are given, by turns."""
     rows: list[dict[str, Any]] = []
     for label, about in {"near": _near, "scattered": _scattered}.items():
-        took: dict[tuple[str, int], list[float]] = {}
+        cases: dict[tuple[str, int], Callable[[], float]] = {}
         with ExitStack() as stack:
-            for engine, own in sizes.items():
-                cases: dict[tuple[str, int], Callable[[], float]] = {}
-                for parts in own:
-                    sql, kept = about(parts)
-                    for name, ask in _OPEN[engine](seeds.location(engine, parts), stack, sql).items():
-                        found = ask()
-                        assert found == kept, f"{name} keeps {found:,} of {parts:,} parts and not {kept:,}"
-                        cases[name, parts] = partial(seconds, ask)
-                took |= warmed(f"{engine}: {label}", cases, rounds if engine == "instar" else peer_rounds)
+            for engine, parts in ((engine, parts) for engine, own in sizes.items() for parts in own):
+                sql, kept = about(parts)
+                for name, ask in _OPEN[engine](seeds.location(engine, parts), stack, sql).items():
+                    found = ask()
+                    assert found == kept, f"{name} keeps {found:,} of {parts:,} parts and not {kept:,}"
+                    cases[name, parts] = partial(seconds, ask)
+            took = warmed(f"deciding, {label}", cases, rounds)
         rows += [_row(label, name, parts, took, about(parts)[1]) for name, parts in took]
     return Section("Deciding which parts to read, three conditions", _COLUMNS, rows, _NOTES)
 
@@ -78,14 +72,13 @@ def _row(
     samples = took[name, parts]
     smallest = min(size for other, size in took if other == name)
     growth = Ratio.of(samples, took[name, smallest])
-    ours_there = took["instar", parts]
     met = growth.median <= parts / smallest and median(samples) < TARGET
     return {
         "conditions": label,
         "engine": name,
         "parts": parts,
         "growth_ratio": growth,
-        "peer_ratio": Ratio(*(median(samples) / median(ours_there),) * 3),
+        "peer_ratio": Ratio.of(samples, took["instar", parts]),
         "milliseconds": median(samples) * 1000,
         "verdict": ("met" if met else "missed") if name == "instar" else None,
         "kept": kept,

@@ -37,7 +37,7 @@ _EVERYTHING: Final = "abs(id) >= 0 and year(at) >= 2026 and length(note) = 40"
 _SELECTIVE_NOTES: Final = (
     "Both read the same files and give the same answer: the number of rows and the sum of a column.",
     "“opened before”: the frame exists, and Spark has listed the files; “opened anew”: with opening it.",
-    "Each round asks for other values. instar checks some of the parts that it skips, as always.",
+    "Each round asks for other values. instar checks some of the parts that it skips, as its budget allows.",
 )
 _EVERYTHING_NOTES: Final = (
     f"All columns of all rows where {_EVERYTHING}, which is true for every row.",

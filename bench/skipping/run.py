@@ -29,18 +29,17 @@ class Plan:
 
     sizes: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     peer_sizes: tuple[int, ...] = (10_000, 100_000)
-    decisions: int = 15
-    peer_decisions: int = 5
+    decisions: int = 5
     spark: bool = True
     megabytes: int = 1000
     parts: int = 1000
-    queries: int = 9
-    scans: int = 9
+    queries: int = 7
+    scans: int = 7
 
 
 DEFAULT: Final = Plan()
-FULL: Final = replace(DEFAULT, peer_sizes=(10_000, 100_000, 1_000_000), queries=15, scans=15)
-QUICK: Final = Plan((20, 60), (20, 60), 2, 1, spark=False)
+FULL: Final = replace(DEFAULT, peer_sizes=(10_000, 100_000, 1_000_000), decisions=9, queries=15, scans=15)
+QUICK: Final = Plan((20, 60), (20, 60), 1, spark=False)
 """Proves that what needs no Spark runs; its figures mean nothing."""
 
 
@@ -55,7 +54,7 @@ def run(plan: Plan, command: str, directory: Path | None = None) -> Report:
         say("making tables of many parts …")
         seeds.make({(engine, parts) for engine, own in sizes.items() for parts in own})
         say("deciding what to read of them …")
-        decisions = measure_decisions(seeds, sizes, plan.decisions, plan.peer_decisions)
+        decisions = measure_decisions(seeds, sizes, plan.decisions)
         spark = _session(plan, report)
         _play(report, Path(scratch) / "league", spark)
         report.sections.append(decisions)
