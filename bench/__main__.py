@@ -70,5 +70,17 @@ def bench_append(
     _measure("append", full, quick, json, directory)
 
 
+@app.command("skipping")
+def bench_skipping(
+    *,
+    full: FullOption = False,
+    quick: QuickOption = False,
+    json: JsonOption = False,
+    directory: DirectoryOption = None,
+) -> None:
+    """Measure which parts a filter needs beside the peers, the decision, and what queries gain and lose."""
+    _measure("skipping", full, quick, json, directory)
+
+
 if __name__ == "__main__":
     app()

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from bench.workload import Question
 
-__all__ = ["appending", "count", "create", "plan", "seed"]
+__all__ = ["appending", "count", "create", "load", "plan", "seed"]
 
 _BULK: Final = 20_000  # about as large as pyiceberg lets a manifest become
 _TABLE: Final = "bench.events"
@@ -36,7 +36,7 @@ def create(place: Place) -> None:
 def seed(location: str, parts: int) -> None:
     """Append all data files at once, in manifests of the usual size."""
     create(Place(location))
-    with _load(location).transaction() as transaction, transaction.update_snapshot().fast_append() as append:
+    with load(location).transaction() as transaction, transaction.update_snapshot().fast_append() as append:
         manifests = [
             write_manifest(append, range(start, min(start + _BULK, parts)))
             for start in range(0, parts, _BULK)
@@ -46,20 +46,20 @@ def seed(location: str, parts: int) -> None:
 
 def plan(location: str, question: Question) -> int:
     """Open the table and plan a scan."""
-    return len(list(_load(location).scan(row_filter=question.sql).plan_files()))
+    return len(list(load(location).scan(row_filter=question.sql).plan_files()))
 
 
 @contextmanager
 def appending(place: Place) -> Iterator[Callable[[], object]]:
     """Append through one handle, which is kept up to date by its own writes."""
-    table = _load(place.location)
+    table = load(place.location)
     batch = tiny_batch()
     yield lambda: table.append(batch)
 
 
 def count(place: Place) -> int:
     """Return how many files a table has."""
-    return len(list(_load(place.location).scan().plan_files()))
+    return len(list(load(place.location).scan().plan_files()))
 
 
 def _catalog(location: str) -> SqlCatalog:
@@ -68,5 +68,6 @@ def _catalog(location: str) -> SqlCatalog:
     )
 
 
-def _load(location: str) -> Table:
+def load(location: str) -> Table:
+    """Open a table."""
     return _catalog(location).load_table(_TABLE)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
+from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -115,7 +116,8 @@ def load_chosen(
     None of the chunks left out may hold a part that was removed after it was written.
     """
     refs = chunk_refs(state)
-    fixed = tuple(dict.fromkeys((PLACES, FILES, *groups)))
+    removed = state.unfolded()
+    fixed = tuple(dict.fromkeys((*((PLACES,) if removed else ()), FILES, *groups)))
 
     def load(ref: ChunkRef) -> Columns:
         return chunk_columns(reader, ref, state.history, fields, fixed)
@@ -134,7 +136,7 @@ def load_chosen(
     left = [np.full(ref.parts - len(ref.removed), ref.key not in without) for ref in refs]
     left.append(np.ones(len(tail), dtype=bool))
     mask = np.concatenate(left)
-    live = _live(columns, state.unfolded())
+    live = _live(columns, removed)
     if live is not None:
         columns = _filter(columns, live)
         mask = np.delete(mask, np.flatnonzero(mask)[~live])
@@ -150,20 +152,33 @@ def chunk_bounds(
     reader: ChunkReader, refs: Sequence[ChunkRef], history: History, fields: Sequence[Field]
 ) -> Columns:
     """Return the bounds of fields over the parts of each chunk together, from directories alone."""
-    pieces = []
+    if not refs:
+        return {}
     with ThreadPoolExecutor(_READERS) as pool:
         directories = list(pool.map(reader.directory, refs))
-    for ref, directory in zip(refs, directories, strict=True):
-        files = pa.record_batch({"rows": pa.array([ref.rows], pa.int64())})
-        piece = {}
-        for field in fields:
-            entry = directory.groups.get(group_name(field.id))
-            united = None
-            if entry is not None and entry.type is not None:
-                united = bounds_columns([entry.bounds], parse_type_ddl(entry.type)[0])
-            piece[group_name(field.id)] = complete_bounds(united, field, files, history, directory.schema_id)
-        pieces.append(piece)
-    return concat_columns(pieces) if pieces else {}
+    return {group_name(field.id): _united(field, refs, directories, history) for field in fields}
+
+
+def _united(
+    field: Field, refs: Sequence[ChunkRef], directories: Sequence[Directory], history: History
+) -> pa.RecordBatch:
+    """Lay out the bounds of a field over each chunk; neighbours that store it alike are laid out at once."""
+    name = group_name(field.id)
+    pieces = []
+
+    def layout(chunk: tuple[ChunkRef, Directory]) -> tuple[str | None, int]:
+        entry = chunk[1].groups.get(name)
+        return None if entry is None else entry.type, chunk[1].schema_id
+
+    for (type_, schema_id), group in groupby(zip(refs, directories, strict=True), layout):
+        chunks = list(group)
+        files = pa.record_batch({"rows": pa.array([ref.rows for ref, _ in chunks], pa.int64())})
+        united = None
+        if type_ is not None:
+            stats = [directory.groups[name].bounds for _, directory in chunks]
+            united = bounds_columns(stats, parse_type_ddl(type_)[0])
+        pieces.append(complete_bounds(united, field, files, history, schema_id))
+    return pa.concat_batches(pieces)
 
 
 def chunk_columns(
