@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
-from instar.errors import ConflictError, UsageError
+from instar.errors import ConflictError, WriterFencedError
 from instar.parts import DIFF
+from instar.schema import format_path
 from instar.spark.scan import snapshot_frame
 from instar.spark.store import arrow_frame, incoming_schema, store_frame
 from instar.table.snapshot import plan_snapshot, resolve_reader
-from instar.table.write import resolve_writer, write_rows
+from instar.table.write import ATTEMPTS, key_paths, repeated_key, resolve_writer, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,8 +25,6 @@ if TYPE_CHECKING:
     from instar.table import Committed, Services, TableLog
 
 __all__ = ["delete_rows", "upsert_rows"]
-
-_ATTEMPTS: Final = 5
 
 
 def delete_rows(spark: SparkSession, services: Services, log: TableLog, where: str) -> Committed:
@@ -39,13 +40,14 @@ def upsert_rows(services: Services, log: TableLog, data: DataFrame) -> Committed
     """Add rows, in place of those that have the same key."""
 
     def replacement(current: DataFrame, state: TableState) -> DataFrame:
-        latest = state.history.latest
-        keys = [field.name for field in latest.fields if field.id in state.key]
-        if not data.groupBy(*keys).count().where("count > 1").isEmpty():
-            raise UsageError(
-                f"the data has the same key ({', '.join(keys)}) more than once: which row shall stay?"
-            )
-        gone = current.join(data.select(*keys), keys, "left_semi").select(*current.columns)
+        paths = [format_path(path) for path in key_paths(state)]
+        prefix = "_" * max(len(name) + 1 for name in current.columns)  # like no column's name
+        keys = data.select([F.col(path).alias(f"{prefix}{at}") for at, path in enumerate(paths)])
+        if not keys.groupBy(*keys.columns).count().where("count > 1").isEmpty():
+            raise repeated_key(state)
+        # Keys are equal as rows are: null is null.
+        same = [F.col(path).eqNullSafe(F.col(f"{prefix}{at}")) for at, path in enumerate(paths)]
+        gone = current.join(keys, reduce(and_, same), "left_semi")
         retracted = gone.withColumn(DIFF, F.lit(-1).cast("long"))
         return retracted.unionByName(data.withColumn(DIFF, F.lit(1).cast("long")), allowMissingColumns=True)
 
@@ -59,7 +61,7 @@ def _rewrite(
     changes_of: Callable[[DataFrame, TableState], DataFrame],
 ) -> Committed:
     """Commit changes to exactly the rows that they were worked out from; try again if the table moved on."""
-    for _ in range(_ATTEMPTS):
+    for _ in range(ATTEMPTS):
         pin = log.pinned()
         state = pin.state
         plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
@@ -74,8 +76,8 @@ def _rewrite(
                 lambda storing, frame=changes: store_frame(frame, storing, updates=True),  # type: ignore[misc]
                 expected_upper=state.upper,
             )
-        except ConflictError:
-            continue
+        except (ConflictError, WriterFencedError):
+            continue  # somebody wrote, or dropped a column that the rows to retract have values in
     raise ConflictError(
-        f"cannot change `{log.name}`: others wrote to it each of {_ATTEMPTS} times. Try again."
+        f"cannot change `{log.name}`: others wrote to it each of {ATTEMPTS} times. Try again."
     )
