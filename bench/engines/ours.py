@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from io import BytesIO
 from typing import TYPE_CHECKING, Final, cast
 
+import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
@@ -20,12 +21,11 @@ from instar.storage import open_blob, open_consensus
 from instar.table import Services, TableLog, begin_write, find_marker
 from instar.table.filter import Filter
 from instar.table.layout import part_key
+from instar.table.pruning import needed_parts
 from instar.table.snapshot import plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-
-    import pyarrow as pa
 
     from bench.workload import Question
     from instar.schema import Schema
@@ -141,8 +141,8 @@ def _plan(services: Services, question: Question) -> int:
     with TableLog(services, TABLE).pinned() as state:
         plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
         condition = Filter.parse(question.sql, state.history.latest, services.clock())
-        chosen = condition.plan(services.chunks, plan)
-    return len(chosen.scan[FILES].column("key").to_pylist())
+        chosen = needed_parts(services.chunks, state, condition.condition).read[plan.scan_mask]
+    return len(plan.scan[FILES].column("key").filter(pa.array(chosen)).to_pylist())
 
 
 def _services(place: Place, blob: Blob) -> Services:

@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from instar.errors import UsageError
+from instar.schema import List, Map, Struct
 from instar.spark.audit import check_skipped
 from instar.spark.file_index import FileGroup
 from instar.state.chunk import FILES, TIMES
@@ -36,6 +37,12 @@ _SETTINGS: Final[Mapping[str, tuple[str, Callable[[str], ConfigValue]]]] = {
     "instar.skipping.budget": ("skipping_budget", int),
 }
 """Settings of a session that are options of every table it reads."""
+_ROW_BY_ROW: Final = {
+    "spark.sql.parquet.enableVectorizedReader": "true",
+    "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
+}
+"""Settings that, if they are not this, make Spark read row by row where there are nested fields."""
+_BY_ID: Final = "spark.sql.parquet.fieldId.read.enabled"
 
 
 class Branch(NamedTuple):
@@ -73,10 +80,13 @@ class Lister:
         self._branch = branch
         self._fields = fields
         self._query = query
+        self._nested = any(isinstance(field.type, Struct | List | Map) for field in fields)
         self._whole: tuple[Columns, list[FileGroup]] | None = None
 
     def groups(self, plan: SnapshotPlan, filters: Filters) -> list[FileGroup]:
         """Return the files that a query with these filters reads; check some that it does not."""
+        if self._nested:
+            _check_session(self._gateway)
         parts = self._branch.parts(plan)
         if not filters:
             return self._group(parts[0])
@@ -121,6 +131,17 @@ class Lister:
             FileGroup(values, [files[at] for at in members])
             for values, members in groupby(order, constants.__getitem__)
         ]
+
+
+def _check_session(gateway: Gateway) -> None:
+    """Refuse a session in which Spark would find the members of structs by name instead of by id."""
+    settings = gateway.settings((*_ROW_BY_ROW, _BY_ID))
+    wrong = [name for name, value in _ROW_BY_ROW.items() if settings.get(name, value) != value]
+    if wrong and settings.get(_BY_ID) != "true":
+        raise UsageError(
+            f"with {wrong[0]}={settings[wrong[0]]}, Spark would find members of structs by name, and give "
+            f"nulls: set {_BY_ID} to true as well, or take the setting back"
+        )
 
 
 def _session_options(gateway: Gateway) -> dict[str, ConfigValue | None]:

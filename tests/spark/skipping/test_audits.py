@@ -11,11 +11,11 @@ import pytest
 
 import instar
 from instar.errors import SkippingViolationError
-from instar.table import selection
+from instar.table import pruning, selection
 from instar.table.metrics import PARTS_AUDITED, VIOLATIONS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
     from pathlib import Path
 
     from pyspark.sql import SparkSession
@@ -47,7 +47,7 @@ def table(store: Store) -> Table:
 @pytest.fixture
 def liar(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the proof leave out the third part, whatever is asked."""
-    honest: Callable[[ChunkReader, TableState, Condition], Needed] = selection.needed_parts
+    honest = pruning.needed_parts
 
     def lie(chunks: ChunkReader, state: TableState, condition: Condition) -> Needed:
         needed = honest(chunks, state, condition)

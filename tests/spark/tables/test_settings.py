@@ -107,7 +107,6 @@ def test_settings_of_the_session_change_nothing(
         retract_one(table)
 
 
-@pytest.mark.xfail(reason="Spark asks the session whether to find members by id", strict=True)
 def test_row_by_row_members_are_read_or_refused(
     spark: SparkSession, table: Table, with_settings: Settings
 ) -> None:
@@ -122,7 +121,6 @@ def test_row_by_row_members_are_read_or_refused(
             assert found[0] == 0.0
 
 
-@pytest.mark.xfail(reason="the session's calendar is taken for the parts'", strict=True)
 def test_the_old_calendar_is_not_taken_for_ours(
     spark: SparkSession, table: Table, with_settings: Settings
 ) -> None:
@@ -133,7 +131,6 @@ def test_the_old_calendar_is_not_taken_for_ours(
     assert tuple(found) == ("1500-01-01", "1500-02-28 23:59:59.999999")
 
 
-@pytest.mark.xfail(reason="the session may say that files do not matter", strict=True)
 def test_a_part_that_is_gone_is_an_error(spark: SparkSession, table: Table, with_settings: Settings) -> None:
     """Rows are never left out because a file is missing, even where Spark was told not to mind."""
     frame = table.read(spark)

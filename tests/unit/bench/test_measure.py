@@ -50,8 +50,8 @@ def test_a_question_leaves_few_parts() -> None:
     question = Question.about(10_000)
     near = [
         part
-        for part in range(10_000)
-        if int(bounds(part)[0][1]) >= question.first and int(bounds(part)[0][0]) <= question.last
+        for part, (low, high) in enumerate(bounds(range(10_000)))
+        if high[0] >= question.first and low[0] <= question.last
     ]
     assert len(near) == 100
     assert 0 < question.answer() < len(near)
