@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from instar.errors import UsageError
 from instar.schema import Primitive, parse_schema_ddl
 from instar.skipping import Decision, Session, Verdict, decide, parse_filter
 from instar.stats import FieldStats, bounds_columns, null_bounds, unite_bounds
@@ -249,3 +250,12 @@ def test_what_is_nothing_troubles_nobody() -> None:
     parts = [{"i": [1, 2]}]
     assert parts_read("i = cast(double('nan') as int)", "i int", parts) == [0]
     assert parts_read("i = try_cast(double('nan') as bigint)", "i int", parts) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["i =", "(i = 1", "'abc", "i = 1 j", "i = 1; drop", "", "select 1", "i + ", "case when i"]
+)
+def test_what_is_no_condition_is_refused(text: str) -> None:
+    """A slip of the pen is an error, not a filter that needs everything."""
+    with pytest.raises(UsageError, match="condition"):
+        parse_filter(text, parse_schema_ddl("i int"))

@@ -13,7 +13,7 @@ import sqlglot
 from sqlglot import exp
 from sqlglot.dialects.spark import Spark
 
-from instar.errors import ColumnNotFoundError, InstarError
+from instar.errors import ColumnNotFoundError, InstarError, UsageError
 from instar.schema import Decimal, Primitive, Schema, Struct, Type, format_path, parse_type_ddl
 from instar.schema.types import MAX_PRECISION
 from instar.skipping.coercion import DOUBLE, INT, LONG, STRING, cast
@@ -56,12 +56,22 @@ def parse_filter(text: str, schema: Schema, session: Session | None = None) -> E
     """Read a filter as Spark SQL in a session, by default in UTC and ANSI mode."""
     try:
         tree = sqlglot.parse_one(text, dialect=_Dialect)
-    except sqlglot.ParseError:
-        return Anything(text, BOOLEAN)
+    except sqlglot.errors.SqlglotError as error:
+        raise UsageError(f"{text!r} is not a condition in SQL: {_reason(error)}") from None
+    if not isinstance(tree, exp.Condition) or isinstance(tree, exp.Query):
+        raise UsageError(f"{text!r} is not one condition, as it stands after WHERE")
     # sqlglot and Spark do not agree on how tightly bitwise operators bind.
-    if not isinstance(tree, exp.Expression) or tree.find(*_AMBIGUOUS) is not None:
+    if tree.find(*_AMBIGUOUS) is not None:
         return Anything(text, BOOLEAN)
     return Reader(schema, session or Session()).read(tree)
+
+
+def _reason(error: sqlglot.errors.SqlglotError) -> str:
+    """Say what is wrong with a text, without sqlglot's colours and class names."""
+    found = error.errors[0] if isinstance(error, sqlglot.ParseError) and error.errors else {}
+    what = str(found.get("description") or error).splitlines()[0].partition(" for <class")[0]
+    column = found.get("col")
+    return what.rstrip(".") if column is None else f"{what.rstrip('.')}, at column {column}"
 
 
 _AMBIGUOUS: Final = (
