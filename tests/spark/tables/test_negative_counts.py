@@ -83,6 +83,16 @@ def test_in_process_it_is_the_same_error_and_names_the_row(table: Table) -> None
     assert sorted(before.to_arrow().column("k").to_pylist()) == [1, 2]
 
 
+def test_a_projection_does_not_hide_it(spark: SparkSession, table: Table) -> None:
+    """Another row that looks the same in the columns that are read does not make up for it."""
+    table.append(pa.Table.from_pylist([{"k": 2, "v": "c"}], schema=LAYOUT))
+    snapshot = table.snapshot(columns=["k"])
+    with pytest.raises(NegativeCountError):
+        snapshot.to_spark(spark).collect()
+    with pytest.raises(NegativeCountError):
+        snapshot.to_arrow()
+
+
 def test_adding_the_row_back_heals_the_table(spark: SparkSession, table: Table) -> None:
     """The error says what to do, and that helps."""
     table.append(pa.Table.from_pylist([{"k": 2, "v": "b"}], schema=LAYOUT))
