@@ -58,7 +58,7 @@ def parse_filter(text: str, schema: Schema, session: Session | None = None) -> E
         tree = sqlglot.parse_one(text, dialect=_Dialect)
     except sqlglot.errors.SqlglotError as error:
         raise UsageError(f"{text!r} is not a condition in SQL: {_reason(error)}") from None
-    if not isinstance(tree, exp.Condition) or isinstance(tree, exp.Query):
+    if not isinstance(tree, exp.Expression) or not isinstance(tree, exp.Condition):
         raise UsageError(f"{text!r} is not one condition, as it stands after WHERE")
     # sqlglot and Spark do not agree on how tightly bitwise operators bind.
     if tree.find(*_AMBIGUOUS) is not None:
