@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from instar.api import Table
-from instar.state.chunk import FILES, PLACES
+from instar.state.chunk import FILES
 from instar.stats import FieldStats
 from instar.storage import BlobConsensus
 from instar.table import TableLog, create_table, load_columns
@@ -153,7 +153,7 @@ def test_only_the_columns_that_are_asked_for_are_read(grown: World) -> None:
     assert parts >= MANY
     chunks = [*state.chunks, *(ref for batch in state.tail for ref in batch.chunks)]
     directories = [services.chunks.directory(ref) for ref in chunks]
-    names = {PLACES, FILES, *(f"f{field.id}" for field in fields)}
+    names = {FILES, *(f"f{field.id}" for field in fields)}
     asked = sum(entry.length for one in directories for name, entry in one.groups.items() if name in names)
     total = sum(ref.size for ref in chunks)
     assert services.chunks.bytes_read == asked + sum(ref.directory_size for ref in chunks)
