@@ -10,7 +10,7 @@ from instar.schema import Schema, arrow_schema
 from instar.table import load_columns
 from instar.table.audit import resolve_policy
 from instar.table.filter import Filter
-from instar.table.pruning import keep_parts
+from instar.table.manifest import keep_parts
 from instar.table.read import read_filtered, read_snapshot
 from instar.table.report import report_scan
 from instar.table.snapshot import plan_snapshot, resolve_reader

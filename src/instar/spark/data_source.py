@@ -38,8 +38,9 @@ __all__ = ["InstarSource", "register_source"]
 class InstarSource(DataSource):
     """One table of a store, by the options `store` and `table`.
 
-    Reading takes `columns` (names with commas between), `schema` (an id), `as_of` (a time), and `since` for
-    streams; writing takes `evolve`, `apply` (`_diff` tells what to retract) and, for a frame, `token`.
+    Reading takes `columns` (names with commas between), `where` (a condition; parts that it rules out are not
+    opened), `schema` (an id), `as_of` (a time), and `since` for streams; writing takes `evolve`, `apply`
+    (`_diff` tells what to retract) and, for a frame, `token`.
     """
 
     def __init__(self, options: MutableMapping[str, str]) -> None:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from instar.state import Part, TableState
     from instar.state.manifest import Columns
     from instar.storage import Blob
+    from instar.table.filter import Filter
     from instar.table.snapshot import SnapshotPlan
 
 __all__ = [
@@ -54,10 +55,17 @@ class PartTask(NamedTuple):
 class ScanTask(InputPartition):
     """Parts whose rows are read as they are."""
 
-    def __init__(self, blob: Blob, parts: Sequence[PartTask], reader: Schema) -> None:
+    def __init__(
+        self,
+        blob: Blob,
+        parts: Sequence[PartTask],
+        reader: Schema,
+        condition: Filter | None = None,
+    ) -> None:
         self.blob = blob
         self.parts = parts
         self.reader = reader
+        self.condition = condition
 
 
 class ChangesTask(ScanTask):
@@ -71,8 +79,10 @@ class ChangesTask(ScanTask):
 class MergeTask(ScanTask):
     """Parts that must be consolidated together, as of a time, under the latest schema."""
 
-    def __init__(self, blob: Blob, parts: Sequence[PartTask], plan: SnapshotPlan) -> None:
-        super().__init__(blob, parts, plan.reader.schema)
+    def __init__(
+        self, blob: Blob, parts: Sequence[PartTask], plan: SnapshotPlan, condition: Filter | None = None
+    ) -> None:
+        super().__init__(blob, parts, plan.reader.schema, condition)
         self.latest = plan.state.history.latest
         self.as_of = plan.as_of
 

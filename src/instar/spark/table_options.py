@@ -20,6 +20,7 @@ _KNOWN: Final = (
     "table",
     "consensus",
     "columns",
+    "where",
     "as_of",
     "schema",
     "since",
@@ -39,6 +40,7 @@ class TableOptions(NamedTuple):
     storage: dict[str, str]
     consensus: str | None = None
     columns: tuple[str, ...] | None = None
+    where: str | None = None
     as_of: int | None = None
     schema: int | None = None
     since: int | None = None
@@ -67,12 +69,15 @@ def parse_options(given: Mapping[str, str]) -> TableOptions:
         if name not in (*_KNOWN, *_OF_SPARK) and not name.startswith(_CLOUDS):
             raise UsageError(f"there is no option {name!r}: the options are {', '.join(_KNOWN)}")
     columns = options.get("columns")
+    if "where" in options and _flag(options, "changes"):
+        raise UsageError("the option 'where' chooses rows, not changes: filter the changes with .where(…)")
     return TableOptions(
         store=_required(options, "store"),
         table=_required(options, "table"),
         storage={name: text for name, text in options.items() if name.startswith(_CLOUDS)},
         consensus=options.get("consensus"),
         columns=None if columns is None else tuple(column.strip() for column in columns.split(",")),
+        where=options.get("where"),
         as_of=_number(options, "as_of"),
         schema=_number(options, "schema"),
         since=_number(options, "since"),

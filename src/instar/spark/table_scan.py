@@ -4,7 +4,7 @@ A frame shows the rows as of the time when it was loaded, or as it was told, and
 once, for all its queries. Its schema is checked in the state that is then planned.
 
 No filters are taken from Spark: it hands those of one query to a reader that serves the next one too, so a
-reader that left out rows would lose them.
+reader that left out rows would lose them. The option `where` is a condition for the frame as a whole.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from instar.spark.part_tasks import (
     group_parts,
     read_task,
 )
+from instar.table.audit import resolve_policy
+from instar.table.filter import Filter
 from instar.table.listen import plan_changes
+from instar.table.read import filter_plan, matching_rows
 from instar.table.snapshot import plan_snapshot
 
 if TYPE_CHECKING:
@@ -63,17 +66,28 @@ class TableScan(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task."""
-        return batches_for_spark(read_task(partition), self._schema)
+        return batches_for_spark(self._read(partition), self._schema)
+
+    def _read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        for batch in read_task(partition):
+            if isinstance(partition, ScanTask) and partition.condition is not None:
+                yield from matching_rows(batch, partition.reader, partition.condition, self._reader.schema)
+            else:
+                yield batch
 
     def _rows(self, services: Services, log: TableLog) -> list[InputPartition]:
         time = self._upper - 1 if self._options.as_of is None else self._options.as_of
         plan = plan_snapshot(services.chunks, log.load(), self._reader, max(time, 0))
+        condition = None
+        if self._options.where is not None:
+            condition = Filter.parse(self._options.where, self._reader.whole, services.clock())
+            plan = filter_plan(services, plan, condition, resolve_policy(plan.state.options))
         tasks: list[InputPartition] = [
-            ScanTask(services.blob, parts, self._reader.schema)
+            ScanTask(services.blob, parts, plan.reader.schema, condition)
             for parts in group_parts(plan.state, plan.scan)
         ]
         merge: list[PartTask] = [part for parts in group_parts(plan.state, plan.merge) for part in parts]
-        return [*tasks, MergeTask(services.blob, merge, plan)] if merge else tasks
+        return [*tasks, MergeTask(services.blob, merge, plan, condition)] if merge else tasks
 
     def _changes(self, services: Services, log: TableLog) -> list[InputPartition]:
         since = 0 if self._options.since is None else self._options.since + 1

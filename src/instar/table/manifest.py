@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from instar.state.manifest import Columns
     from instar.storage import Blob
 
-__all__ = ["ChunkReader", "Mask", "chunk_bounds", "chunk_refs", "load_chosen", "load_columns"]
+__all__ = ["ChunkReader", "Mask", "chunk_bounds", "chunk_refs", "keep_parts", "load_chosen", "load_columns"]
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
@@ -138,7 +138,7 @@ def load_chosen(
     mask = np.concatenate(left)
     live = _live(columns, removed)
     if live is not None:
-        columns = _filter(columns, live)
+        columns = keep_parts(columns, live)
         mask = np.delete(mask, np.flatnonzero(mask)[~live])
     return {name: columns[name] for name in names if name in groups or name not in FIXED_GROUPS}, mask
 
@@ -181,6 +181,16 @@ def _united(
     return pa.concat_batches(pieces)
 
 
+def keep_parts(columns: Columns, kept: Mask) -> Columns:
+    """Return only some of the parts: the very columns that were given, if that is all of them."""
+    if kept.all():
+        return columns
+    if not kept.any():
+        return {name: batch.slice(0, 0) for name, batch in columns.items()}
+    chosen = pa.array(kept)
+    return {name: batch.filter(chosen) for name, batch in columns.items()}
+
+
 def chunk_columns(
     reader: ChunkReader, ref: ChunkRef, history: History, fields: Sequence[Field], fixed: Sequence[str]
 ) -> Columns:
@@ -194,7 +204,7 @@ def chunk_columns(
     if ref.removed:
         live = np.ones(ref.parts, dtype=bool)
         live[list(ref.removed)] = False
-        columns = _filter(columns, live)
+        columns = keep_parts(columns, live)
     return columns
 
 
@@ -208,8 +218,3 @@ def _live(columns: Columns, removed: frozenset[Place]) -> Mask | None:
     for row in candidates:
         live[row] = (int(batches[row]), int(ordinals[row])) not in removed
     return live
-
-
-def _filter(columns: Columns, live: Mask) -> Columns:
-    mask = pa.array(live)
-    return {name: batch.filter(mask) for name, batch in columns.items()}

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from instar.schema.rules import can_widen
 from instar.skipping import Column, decide, fields_needed
 from instar.skipping.expression import walk
-from instar.state.chunk import FILES, PLACES, TIMES, group_name
+from instar.state.chunk import FILES, group_name
 from instar.state.manifest import stats_fields
 from instar.stats import cast_bounds
 from instar.table.manifest import chunk_bounds, chunk_refs, load_chosen
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from instar.state.manifest import Columns
     from instar.table.manifest import ChunkReader, Mask
 
-__all__ = ["Condition", "Needed", "PartBounds", "keep_parts", "needed_parts", "part_bounds", "total_bytes"]
+__all__ = ["Condition", "Needed", "PartBounds", "needed_parts", "part_bounds", "total_bytes"]
 
 
 class Condition(NamedTuple):
@@ -80,12 +80,6 @@ def part_bounds(
     columns, parts = load_chosen(chunks, state, fields, (FILES,), without)
     rows, keys = (columns[FILES].column(name) for name in ("rows", "key"))
     return PartBounds(_typed(columns, fields, expression), rows, keys, parts)
-
-
-def keep_parts(columns: Columns, kept: Mask) -> Columns:
-    """Return only some of the parts."""
-    chosen = pa.array(kept)
-    return {name: columns[name].filter(chosen) for name in (PLACES, TIMES, FILES)}
 
 
 def total_bytes(columns: Columns) -> int:

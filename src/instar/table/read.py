@@ -27,7 +27,15 @@ if TYPE_CHECKING:
     from instar.table.services import Services
     from instar.table.snapshot import SnapshotPlan
 
-__all__ = ["open_part", "placed_parts", "read_filtered", "read_snapshot", "read_updates"]
+__all__ = [
+    "filter_plan",
+    "matching_rows",
+    "open_part",
+    "placed_parts",
+    "read_filtered",
+    "read_snapshot",
+    "read_updates",
+]
 
 
 def read_snapshot(blob: Blob, plan: SnapshotPlan) -> Iterator[pa.RecordBatch]:
@@ -43,10 +51,16 @@ def read_filtered(
     services: Services, plan: SnapshotPlan, condition: Filter, policy: Policy
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a snapshot for which a condition is true, opening only parts that may have any."""
-    wanted = plan.reader.schema
-    shown = {field.id for field in wanted.fields}
+    chosen = filter_plan(services, plan, condition, policy)
+    for batch in read_snapshot(services.blob, chosen):
+        yield from matching_rows(batch, chosen.reader.schema, condition, plan.reader.schema)
+
+
+def filter_plan(services: Services, plan: SnapshotPlan, condition: Filter, policy: Policy) -> SnapshotPlan:
+    """Leave out the parts that a condition does not need; the reader gets the columns that it looks at."""
+    shown = {field.id for field in plan.reader.schema.fields}
     also = [field for field in condition.schema.fields if field.id in condition.columns - shown]
-    wider = plan.reader._replace(schema=Schema((*wanted.fields, *also)))
+    wider = plan.reader._replace(schema=Schema((*plan.reader.schema.fields, *also)))
     check_fence(plan.state, wider)
     chosen = []
     for parts in ((plan.scan, plan.scan_mask), (plan.merge, plan.merge_mask)):
@@ -54,10 +68,16 @@ def read_filtered(
         _check_skipped(services, plan.state, selection.checked, wider.schema, condition)
         chosen.append(selection.read)
     scan, merge = chosen
-    for batch in read_snapshot(services.blob, plan._replace(reader=wider, scan=scan, merge=merge)):
-        kept = batch.filter(condition.rows(batch, wider.schema))
-        if kept.num_rows:
-            yield kept.select(range(len(wanted.fields)))
+    return plan._replace(reader=wider, scan=scan, merge=merge)
+
+
+def matching_rows(
+    batch: pa.RecordBatch, schema: Schema, condition: Filter, shown: Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a batch that a condition is true for, if there are any, with the first columns."""
+    kept = batch.filter(condition.rows(batch, schema))
+    if kept.num_rows:
+        yield kept.select(range(len(shown.fields)))
 
 
 def _check_skipped(

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from instar.skipping import Conjunct, Verdict, conjuncts, decide, explain_part
 from instar.state.chunk import FILES
-from instar.table.pruning import keep_parts, needed_parts, part_bounds, total_bytes
+from instar.table.manifest import keep_parts
+from instar.table.pruning import needed_parts, part_bounds, total_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

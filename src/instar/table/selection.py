@@ -13,8 +13,9 @@ from instar.errors import SkippingViolationError
 from instar.skipping import explain_part
 from instar.state.chunk import FILES
 from instar.table.audit import Skipping
+from instar.table.manifest import keep_parts
 from instar.table.metrics import PARTS_AUDITED, PARTS_CONSIDERED, PARTS_SKIPPED, PLANNING_SECONDS, VIOLATIONS
-from instar.table.pruning import keep_parts, needed_parts, part_bounds, total_bytes
+from instar.table.pruning import needed_parts, part_bounds, total_bytes
 
 if TYPE_CHECKING:
     from instar.state import TableState
@@ -53,9 +54,7 @@ def select_parts(
     skipped = keep_parts(columns, ~needed)
     chosen = services.audits.choose(policy, skipped, state.table_id, str(condition.expression))
     checked = {name: batch.take(pa.array(chosen, pa.int64())) for name, batch in skipped.items()}
-    # The very columns that were given, where that is all of them: what was made of them is known again.
-    everything = policy.mode is Skipping.AUDIT or needed.all()
-    read = columns if everything else keep_parts(columns, needed)
+    read = columns if policy.mode is Skipping.AUDIT else keep_parts(columns, needed)
     PARTS_CONSIDERED.inc(len(needed))
     PARTS_SKIPPED.inc(skipped[FILES].num_rows)
     PARTS_AUDITED.inc(len(chosen))

@@ -16,7 +16,7 @@ from instar.errors import ReaderFencedError, SchemaNotFoundError, UsageError
 from instar.schema import Schema, check_reader
 from instar.state.chunk import FILES, PLACES, TIMES, group_name
 from instar.state.manifest import stats_fields
-from instar.table.manifest import load_columns
+from instar.table.manifest import keep_parts, load_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -96,7 +96,8 @@ def plan_snapshot(chunks: ChunkReader, state: TableState, reader: Reader, as_of:
         bounds = load_columns(chunks, state, fields, (FILES,))
         scan &= ~_may_overlap(bounds, fields, scan, retracting)
     merge = visible & ~scan
-    return SnapshotPlan(state, reader, time, _keep(columns, scan), _keep(columns, merge), scan, merge)
+    kept = keep_parts(columns, scan), keep_parts(columns, merge)
+    return SnapshotPlan(state, reader, time, *kept, scan, merge)
 
 
 def _telling_fields(state: TableState) -> list[Field]:
@@ -142,8 +143,3 @@ def _apart(bounds: pa.RecordBatch, rows: pa.Array, index: int) -> Mask:
     apart = pc.and_kleene(pc.and_kleene(no_values, no_nulls), no_nans)
     found: Mask = pc.fill_null(apart, False).to_numpy(zero_copy_only=False)  # noqa: FBT003
     return found
-
-
-def _keep(columns: Columns, mask: Mask) -> Columns:
-    chosen = pa.array(mask)
-    return {name: columns[name].filter(chosen) for name in (PLACES, TIMES, FILES)}

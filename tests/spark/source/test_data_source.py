@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import instar
+from instar.table.metrics import PARTS_SKIPPED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -165,3 +166,41 @@ def test_what_cannot_be_is_said(spark: SparkSession, store: Store) -> None:
         spark.read.format("instar").options(store=store.location, table="months").schema(
             "a int"
         ).load().show()
+
+
+WHERE = (
+    *("k = 3", "k > 1 or k is null", "v is null", "f > 1", "f = 0.0", "d >= 2", "at > '2026-11-02'"),
+    "s.x = 1",
+)
+    "k = 3",
+    "k > 1 or k is null",
+    "v is null",
+    "f > 1",
+    "f = 0.0",
+    "d >= 2",
+    "at > '2026-11-02'",
+    "s.x = 1",
+)
+
+
+def test_a_condition_for_the_whole_frame(spark: SparkSession, store: Store) -> None:
+    """The option `where` opens only parts that it needs, and leaves only rows that it is true for."""
+    table = store.create_table("t", COLUMNS)
+    fill(table)
+    everything = table.read(spark).cache()
+    for where in WHERE:
+        found = load(spark, store, "t", where=where, columns="k, v")
+        assert found.columns == ["k", "v"]
+        expected = everything.where(where).select("k", "v").collect()
+        assert sorted(map(str, found.collect())) == sorted(map(str, expected)), where
+    everything.unpersist()
+    considered = PARTS_SKIPPED._value.get()
+    table.snapshot().to_arrow("k = 3")
+    assert PARTS_SKIPPED._value.get() > considered
+    for options, message in (
+        ({"where": "k ="}, "condition"),
+        ({"where": "missing = 1"}, "missing"),
+        ({"where": "k = 1", "changes": "true"}, "changes"),
+    ):
+        with pytest.raises(Exception, match=message):
+            load(spark, store, "t", **options).collect()
