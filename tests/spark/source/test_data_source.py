@@ -169,9 +169,6 @@ def test_what_cannot_be_is_said(spark: SparkSession, store: Store) -> None:
 
 
 WHERE = (
-    *("k = 3", "k > 1 or k is null", "v is null", "f > 1", "f = 0.0", "d >= 2", "at > '2026-11-02'"),
-    "s.x = 1",
-)
     "k = 3",
     "k > 1 or k is null",
     "v is null",
