@@ -38,6 +38,8 @@ def delete_rows(spark: SparkSession, services: Services, log: TableLog, where: s
 
 def upsert_rows(services: Services, log: TableLog, data: DataFrame) -> Committed:
     """Add rows, in place of those that have the same key."""
+    # Asked once: the rows whose keys are looked up have to be the rows that are added.
+    data = data.localCheckpoint()
 
     def replacement(current: DataFrame, state: TableState) -> DataFrame:
         paths = [format_path(path) for path in key_paths(state)]

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 import instar
 from instar.errors import ConflictError, ReaderFencedError, UsageError
@@ -274,3 +276,14 @@ def test_columns_may_be_called_anything(spark: SparkSession, store: Store) -> No
     assert table.delete("`a.b` = 0", spark).rows == 1
     assert table.upsert(frame).rows == 5
     assert found(table.read(spark)) == [(number,) * len(names) for number in range(3)]
+
+
+def test_an_upsert_asks_for_its_data_once(spark: SparkSession, store: Store) -> None:
+    """Data that is different each time it is asked for replaces the rows whose keys it adds."""
+    table = store.create_table("t", "k int, v string", key=["k"])
+    table.append(rows(*((k, "old") for k in range(100))))
+    some = F.udf(lambda: random.SystemRandom().randrange(100), "int").asNondeterministic()
+    table.upsert(spark.range(1).select(some().alias("k"), F.lit("new").alias("v")))
+    seen = found(table.read(spark))
+    assert len(seen) == len({k for k, _ in seen}) == 100
+    assert [v for _, v in seen].count("new") == 1
