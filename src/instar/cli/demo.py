@@ -29,7 +29,7 @@ def demo(
         str | None, typer.Option(help="Make the store here and keep it; otherwise it is temporary.")
     ] = None,
 ) -> None:
-    """Tell the story of one table on Spark: write, evolve, read old and new, fence, listen, delete."""
+    """Tell the story of one table on Spark: write, evolve, read old and new, skip, fence, listen, delete."""
     with tempfile.TemporaryDirectory() as temporary:
         with working("starting Spark"):
             from instar.spark.session import local_session  # noqa: PLC0415 -- only this command needs it here
@@ -40,6 +40,7 @@ def demo(
             _write(table, spark)
             _evolve(table)
             _read(table, spark)
+            _skip(table, spark)
             _fence(table, spark)
             _listen(table, spark)
             _delete(table, spark)
@@ -81,8 +82,20 @@ def _read(table: Table, spark: SparkSession) -> None:
     _show(table.read(spark).where("amount > 4999999 or amount < 3").orderBy("at"))
 
 
+def _skip(table: Table, spark: SparkSession) -> None:
+    _chapter(4, "Open only the files that a query needs")
+    where = "date_trunc('month', at) = '2026-02-01' and coalesce(country, 'none') <> 'none'"
+    found = table.read(spark).where(where)
+    (report,) = instar.scan_reports(found)
+    _say(f"where {where}")
+    _say(f"finds {found.count()} row in {report.read} of {report.total} parts; the others are ruled out:")
+    print_table(
+        ("condition", "parts it excludes alone"), [(own.text, str(own.excludes)) for own in report.conjuncts]
+    )
+
+
 def _fence(table: Table, spark: SparkSession) -> None:
-    _chapter(4, "A reader is never lied to, and no writer loses values in silence")
+    _chapter(5, "A reader is never lied to, and no writer loses values in silence")
     narrow = table.snapshot(schema=0, columns=["user"]).to_spark(spark)
     _say(f"A reader of schema 0 that only reads `user` goes on: {narrow.count():,} rows. One that reads all:")
     _expect(FencedError, lambda: table.snapshot(schema=0))
@@ -91,7 +104,7 @@ def _fence(table: Table, spark: SparkSession) -> None:
 
 
 def _listen(table: Table, spark: SparkSession) -> None:
-    _chapter(5, "Listen to what changes")
+    _chapter(6, "Listen to what changes")
     listen = table.listen(columns=["user_id", "amount"], timeout=5)
     table.append(spark.createDataFrame([("amy", 1), ("ben", 2)], "user_id string, amount bigint"))
     changes = next(listen)
@@ -99,7 +112,7 @@ def _listen(table: Table, spark: SparkSession) -> None:
 
 
 def _delete(table: Table, spark: SparkSession) -> None:
-    _chapter(6, "Delete, and still read the past")
+    _chapter(7, "Delete, and still read the past")
     before = table.upper - 1
     commit = table.delete("amount >= 50000", spark)
     now, then = table.read(spark).count(), table.snapshot(as_of=before).to_spark(spark).count()
@@ -107,7 +120,7 @@ def _delete(table: Table, spark: SparkSession) -> None:
 
 
 def _log(table: Table) -> None:
-    _chapter(7, "What happened")
+    _chapter(8, "What happened")
     rows = [(str(c.seqno), c.what, "-" if c.schema_id is None else str(c.schema_id)) for c in table.history()]
     print_table(("seqno", "what", "schema"), rows[::-1])
 
