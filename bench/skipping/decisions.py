@@ -28,7 +28,7 @@ __all__ = ["TARGET", "measure_decisions"]
 TARGET: Final = 1.0
 """Seconds that a decision over the largest table may take."""
 
-_BELOW, _FROM, _LESS = 1_000_000_000, 3_000_000_000, 100_000_000
+_BELOW, _FROM, _LESS = 1_000_000_000, 500_000_000, 120_000_000
 _SCATTERED: Final = f"c01 < {_BELOW} AND c02 >= {_FROM} AND c10 < {_LESS}"
 _COLUMNS: Final = {
     "conditions": Column("conditions"),
@@ -91,7 +91,7 @@ def _near(parts: int) -> tuple[str, int]:
 
 
 def _scattered(parts: int) -> tuple[str, int]:
-    """Return conditions that keep about one part in thirty, and how many they keep."""
+    """Return conditions that keep about one part in twelve, and how many they keep."""
     bounds = dict(zip(NAMES, column_bounds(range(parts)), strict=True))
     kept = (bounds["c01"][0] < _BELOW) & (bounds["c02"][1] >= _FROM) & (bounds["c10"][0] < _LESS)
     return _SCATTERED, int(np.count_nonzero(kept))

@@ -52,7 +52,7 @@ class Filters:
     @cached_property
     def _zone(self) -> str:
         """The time zone in which timestamps are printed: that of the query, whose thread this is."""
-        return str(self._gateway.jvm.org.apache.spark.sql.internal.SQLConf.get().sessionLocalTimeZone())
+        return self._gateway.time_zone()
 
 
 def _lost(root: Any, text: str) -> Mapping[int, Mapping[str, Any]]:  # noqa: ANN401 -- an expression

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 __all__ = ["Gateway", "gateway_of"]
 
 _FILE: Final = 2  # FileStatusProto.FileType.FT_FILE
+_SEPARATOR: Final = "\0"
 _VARINT: Final = 0
 _BYTES: Final = 2
 
@@ -50,6 +51,14 @@ class Gateway:
         self._kept = sources.FileStatusWithMetadata
         self._row = self.jvm.org.apache.spark.sql.catalyst.expressions.GenericInternalRow
         self._status = self.jvm.org.apache.hadoop.fs.FileStatus
+        # Looking a class up takes a call for each package that it is in, so those of every query are kept.
+        self._utils = self.jvm.org.apache.spark.api.python.PythonUtils
+        self._conf = self.jvm.org.apache.spark.sql.internal.SQLConf
+        self._data_input = self.jvm.java.io.DataInputStream
+        self._bytes_input = self.jvm.java.io.ByteArrayInputStream
+        self._array_writable = self.jvm.org.apache.hadoop.io.ArrayWritable
+        self._status_class = self.jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus")
+        self._system = self.jvm.java.lang.System
 
     def schema(self, json: str) -> Any:  # noqa: ANN401 -- a Java object
         """Return a Spark schema from its JSON."""
@@ -57,18 +66,18 @@ class Gateway:
 
     def seq(self, items: Sequence[Any]) -> Any:  # noqa: ANN401 -- a Java object
         """Return a Scala sequence."""
-        return self.jvm.org.apache.spark.api.python.PythonUtils.toSeq(list(items))
+        return self._utils.toSeq(list(items))
 
     def options(self, options: Mapping[str, object]) -> Any:  # noqa: ANN401 -- a Java object
         """Return an immutable Scala map."""
-        return self.jvm.org.apache.spark.api.python.PythonUtils.toScalaMap(options)
+        return self._utils.toScalaMap(options)
 
     def strings(self, items: Sequence[str]) -> Any:  # noqa: ANN401 -- a Java array
         """Return an array of strings."""
-        array = self._py4j.new_array(self.jvm.java.lang.String, len(items))
-        for at, item in enumerate(items):
-            array[at] = item
-        return array
+        if not items:
+            return self._py4j.new_array(self.jvm.java.lang.String, 0)
+        split = self.jvm.org.apache.commons.lang3.StringUtils.splitPreserveAllTokens
+        return split(_SEPARATOR.join(items), _SEPARATOR)
 
     def none(self) -> Any:  # noqa: ANN401 -- a Java object
         """Return Scala's None."""
@@ -117,6 +126,10 @@ class Gateway:
         found = {name: conf.getConfString(name, None) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
+    def time_zone(self) -> str:
+        """Return the time zone of the session of the running query."""
+        return str(self._conf.get().sessionLocalTimeZone())
+
     def is_running(self, execution: int) -> bool:
         """Whether an execution has not ended yet."""
         return self._executions.getQueryExecution(execution) is not None
@@ -124,13 +137,10 @@ class Gateway:
     def _statuses(self, files: Sequence[tuple[str, int]]) -> Any:  # noqa: ANN401 -- a Java array
         """Make all file statuses in one call: Hadoop reads them from bytes, in its own wire format."""
         data = struct.pack(">i", len(files)) + b"".join(_status(path, size) for path, size in files)
-        source = self.jvm.java.io.DataInputStream(self.jvm.java.io.ByteArrayInputStream(data))
-        read = self.jvm.org.apache.hadoop.io.ArrayWritable(
-            self.jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus")
-        )
-        read.readFields(source)
+        read = self._array_writable(self._status_class)
+        read.readFields(self._data_input(self._bytes_input(data)))
         statuses = self._py4j.new_array(self._status, len(files))
-        self.jvm.java.lang.System.arraycopy(read.get(), 0, statuses, 0, len(files))
+        self._system.arraycopy(read.get(), 0, statuses, 0, len(files))
         return statuses
 
 

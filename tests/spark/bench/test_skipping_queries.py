@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def test_queries_give_the_same_rows_as_plain_parquet(spark: SparkSession, tmp_path: Path) -> None:
     """A selective query reads one or two of the parts, and one that needs everything reads every row."""
-    made = make_events(spark, tmp_path, rows=4000, parts=4)
+    made = make_events(spark, tmp_path, rows=40_000, parts=4)
     selective = measure_selective(made, rounds=1)
     assert {row["read"] for row in selective.rows} <= {1, 2}
     everything = measure_everything(made, rounds=1)
