@@ -183,8 +183,7 @@ def _planning(plan: Plan, spark: SparkSession, location: str) -> Section:
             "the one directory that they are in": "directory",
         }.items()
     ]
-    notes = ("Spark lists paths that it is given one by one, each in a task of its own.",)
-    return Section("Opening and planning a query, beside spark.read.parquet", _COLUMNS, rows, notes)
+    return Section("Opening and planning a query, beside spark.read.parquet", _COLUMNS, rows)
 
 
 def _small_parts(location: str, parts: int) -> Table:

@@ -1,7 +1,7 @@
 """Manifests of Iceberg with many data files, made from the bytes of one entry.
 
 Entries of made-up files are equally long: pyiceberg encodes one, and all others differ from it in their
-path and their bounds alone. Encoded one by one, a million of them would take half an hour.
+path and their bounds alone. Encoded one by one, a million of them would take long.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["write_manifest"]
 
 _BLOCK: Final = 100
-"""Entries that are compressed together; pyiceberg compresses its own one by one, and reads these faster."""
+"""Entries that are compressed together; pyiceberg compresses those that it writes one by one."""
 
 _PATH_DIGITS: Final = 12
 _LONG: Final = Struct("<q")
