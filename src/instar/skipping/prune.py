@@ -12,6 +12,7 @@ from enum import Enum
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pyarrow as pa
 
 from instar.skipping.columns import results_of_column, unknown_column
 from instar.skipping.exact import constant
@@ -24,8 +25,6 @@ from instar.skipping.spans import NO, YES, Mask, Whole, full_span
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import pyarrow as pa
 
 __all__ = ["Decision", "Verdict", "decide", "make_scope", "outcomes"]
 
@@ -84,9 +83,25 @@ def decide(
     them out and in the types of the expression; a field that is missing may be anything. `rows` are the
     numbers of rows of the parts. `now` are the first and the last microsecond at which the query may run.
     """
-    scope = make_scope(expression, bounds, rows, now)
-    excluded = outcomes(expression, scope).excluded
-    return Decision(np.array(np.broadcast_to(~excluded, len(rows))))
+    count = len(rows)
+    left = np.arange(count)
+    for stage in _stages(expression):
+        if not len(left):
+            break
+        excluded = np.broadcast_to(outcomes(stage, make_scope(stage, bounds, rows, now)).excluded, len(left))
+        if excluded.any():
+            kept = pa.array(~excluded)
+            bounds = {field_id: batch.filter(kept) for field_id, batch in bounds.items()}
+            rows, left = rows.filter(kept), left[~excluded]
+    read = np.zeros(count, np.bool_)
+    read[left] = True
+    return Decision(read)
+
+
+def _stages(expression: Expression) -> tuple[Expression, ...]:
+    """Ask each conjunct by itself, of what the ones before have left; then all of them together."""
+    parts = conjuncts(expression)
+    return (*parts, expression) if len(parts) > 1 else parts
 
 
 def make_scope(

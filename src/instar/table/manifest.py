@@ -9,7 +9,7 @@ import threading
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -34,6 +34,14 @@ Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
 
 _CACHED_BYTES: Final = 256 * 1024 * 1024
 _READERS: Final = 8
+
+
+class Chosen(NamedTuple):
+    """Columns over some of the live parts of a state, their numbers of rows, and which parts these are."""
+
+    columns: Columns
+    rows: pa.Array
+    parts: Mask
 
 
 class ChunkReader:
@@ -100,8 +108,7 @@ def load_columns(
 
     Bounds have the types of the state's latest schema, which the fields must be of.
     """
-    columns, _ = load_chosen(reader, state, fields, groups, frozenset())
-    return columns
+    return load_chosen(reader, state, fields, groups, frozenset()).columns
 
 
 def load_chosen(
@@ -110,8 +117,8 @@ def load_chosen(
     fields: Sequence[Field],
     groups: Sequence[str],
     without: Collection[str],
-) -> tuple[Columns, Mask]:
-    """Return the same without the chunks that have these keys, and which of all live parts that leaves.
+) -> Chosen:
+    """Return the same without the chunks that have these keys.
 
     None of the chunks left out may hold a part that was removed after it was written.
     """
@@ -132,15 +139,17 @@ def load_chosen(
     tail = [placed for batch in state.tail for placed in batch.placed()]
     tail_columns = columns_of_parts(tail, state.history)
     pieces.append({name: tail_columns[name] for name in names})
-    columns = concat_columns(pieces)
+    rows = pa.concat_arrays([piece[FILES].column("rows") for piece in pieces])
+    kept = [name for name in names if name in groups or name == PLACES or name not in FIXED_GROUPS]
+    columns = concat_columns([{name: piece[name] for name in kept} for piece in pieces])
     left = [np.full(ref.parts - len(ref.removed), ref.key not in without) for ref in refs]
     left.append(np.ones(len(tail), dtype=bool))
     mask = np.concatenate(left)
     live = _live(columns, removed)
     if live is not None:
-        columns = keep_parts(columns, live)
+        columns, rows = keep_parts(columns, live), rows.filter(pa.array(live))
         mask = np.delete(mask, np.flatnonzero(mask)[~live])
-    return {name: columns[name] for name in names if name in groups or name not in FIXED_GROUPS}, mask
+    return Chosen({name: columns[name] for name in kept if name in groups or name != PLACES}, rows, mask)
 
 
 def chunk_refs(state: TableState) -> list[ChunkRef]:

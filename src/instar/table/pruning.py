@@ -52,7 +52,6 @@ class PartBounds(NamedTuple):
 
     bounds: Mapping[int, pa.RecordBatch]
     rows: pa.Array
-    keys: pa.Array
     parts: Mask
     """Which of all live parts these are."""
 
@@ -77,9 +76,8 @@ def part_bounds(
 ) -> PartBounds:
     """Load what is known of the columns of a filter, in the types that it takes them in."""
     fields = _fields_of(state, expression)
-    columns, parts = load_chosen(chunks, state, fields, (FILES,), without)
-    rows, keys = (columns[FILES].column(name) for name in ("rows", "key"))
-    return PartBounds(_typed(columns, fields, expression), rows, keys, parts)
+    chosen = load_chosen(chunks, state, fields, (), without)
+    return PartBounds(_typed(chosen.columns, fields, expression), chosen.rows, chosen.parts)
 
 
 def total_bytes(columns: Columns) -> int:

@@ -13,7 +13,7 @@ from instar.errors import SkippingViolationError
 from instar.skipping import explain_part
 from instar.state.chunk import FILES
 from instar.table.audit import Skipping
-from instar.table.manifest import keep_parts
+from instar.table.manifest import keep_parts, load_columns
 from instar.table.metrics import PARTS_AUDITED, PARTS_CONSIDERED, PARTS_SKIPPED, PLANNING_SECONDS, VIOLATIONS
 from instar.table.pruning import needed_parts, part_bounds, total_bytes
 
@@ -71,7 +71,7 @@ def found_violation(
 ) -> SkippingViolationError:
     """Count and log that a part was skipped which a filter is true for, or fails on; return the error."""
     known = part_bounds(services.chunks, state, condition.expression)
-    keys = known.keys.to_pylist()
+    keys = load_columns(services.chunks, state, (), (FILES,))[FILES].column("key").to_pylist()
     why = explain_part(condition.expression, known.bounds, known.rows, keys.index(key), condition.now)
     error = SkippingViolationError(state.name, key, str(condition.expression), why.text, str(row))
     VIOLATIONS.inc()
