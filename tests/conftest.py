@@ -24,13 +24,15 @@ settings.register_profile("soak", max_examples=20_000, deadline=None, suppress_h
 settings.load_profile(os.environ.get("INSTAR_HYPOTHESIS", "ci"))
 
 
-@pytest.hookimpl(tryfirst=True)
+# Queries here are many and small: translating them once and quickly takes less time than translating well.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what uses Spark, and keep it on one worker: a second JVM costs more than it gains."""
+    """Mark what uses Spark."""
     for item in items:
         if "spark" in getattr(item, "fixturenames", ()):
             item.add_marker(pytest.mark.spark)
-            item.add_marker(pytest.mark.xdist_group("spark"))
 
 
 @pytest.fixture(scope="session")

@@ -82,6 +82,7 @@ class PartIndex:
         self._number = next(_numbers) & 0x7FFF_FFFF
         _indexes[self._number] = self
 
+    @relayed
     def rootPaths(self) -> Any:  # noqa: ANN401, N802 -- Spark's interface, here and below
         """Name the table and its state."""
         return self._gateway.seq([self._gateway.path(self._label)])
@@ -118,6 +119,7 @@ class PartIndex:
     def refresh(self) -> None:
         """Do nothing: every listing is fresh."""
 
+    @relayed
     def metadataOpsTimeNs(self) -> Any:  # noqa: ANN401, N802
         """Measure nothing."""
         return self._gateway.none()

@@ -10,8 +10,9 @@ from __future__ import annotations
 import itertools
 import re
 import threading
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from functools import wraps
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import py4j.java_gateway
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["install", "relayed"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
+T = TypeVar("T")
 
 _MARK: Final = re.compile(r"instar-error-(\d+)\b")
 _NEGATIVE: Final = re.compile(
@@ -34,7 +36,9 @@ _NEGATIVE: Final = re.compile(
 )
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+$")
 _KEPT: Final = 1000
+_HELD_SECONDS: Final = 10.0
 _numbers = itertools.count(1)
+_answers: deque[tuple[float, object]] = deque()
 _errors: OrderedDict[int, InstarError] = OrderedDict()
 _lock = threading.Lock()
 
@@ -44,12 +48,12 @@ class RelayedError(Exception):
 
 
 def relayed(callback: F) -> F:
-    """Let the instar errors of a callback reach whoever made Spark call it."""
+    """Let the instar errors of a callback reach whoever made Spark call it, and its answer reach Spark."""
 
     @wraps(callback)
     def wrapper(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 -- whatever the callback takes
         try:
-            return callback(*args, **kwargs)
+            return _held(callback(*args, **kwargs))
         except InstarError as error:
             with _lock:
                 number = next(_numbers)
@@ -59,6 +63,19 @@ def relayed(callback: F) -> F:
             raise RelayedError(f"instar-error-{number}: {error}") from error
 
     return wrapper  # type: ignore[return-value]
+
+
+def _held(answer: T) -> T:
+    """Keep an answer for a while: Py4J sends its number, and the JVM must find the object by it.
+
+    As soon as Python lets go of the answer, another thread may tell the JVM to forget that object.
+    """
+    now = monotonic()
+    with _lock:
+        _answers.append((now, answer))
+        while _answers[0][0] < now - _HELD_SECONDS:
+            _answers.popleft()
+    return answer
 
 
 def install() -> None:

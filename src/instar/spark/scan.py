@@ -54,16 +54,22 @@ def snapshot_frame(
             lambda filters: lister.report(plan, filters),
         )
 
-    count = plan.scan[FILES].num_rows + plan.merge[FILES].num_rows
-    label = f"instar:/{plan.state.name}@{plan.state.seqno} ({count} parts)"
-    scan = scan_frame(spark, label, fields, parts(SCAN, fields))
-    if plan.merge[FILES].num_rows == 0:
+    scanned, merged = plan.scan[FILES].num_rows, plan.merge[FILES].num_rows
+    label = f"instar:/{plan.state.name}@{plan.state.seqno}"
+    scan = scan_frame(spark, f"{label} ({scanned} parts)", fields, parts(SCAN, fields))
+    if not merged:
         return scan
     read = {field.id for field in fields}
     others = tuple(field for field in plan.state.history.latest.fields if field.id not in read)
-    merged = parts(MERGE, (*fields, *others))
-    name = plan.state.name
-    merge = merge_frame(spark, name, f"{label}/merge", fields, merged, others=others, as_of=plan.as_of)
+    merge = merge_frame(
+        spark,
+        plan.state.name,
+        f"{label} ({merged} parts to add up)",
+        fields,
+        parts(MERGE, (*fields, *others)),
+        others=others,
+        as_of=plan.as_of,
+    )
     return scan.unionAll(merge)
 
 

@@ -12,7 +12,7 @@ import pytest
 
 SCRIPT = Path(__file__).with_name("run_on_cluster.py")
 
-pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
+pytestmark = pytest.mark.spark
 
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds the executor through /proc")

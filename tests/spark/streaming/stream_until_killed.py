@@ -1,6 +1,6 @@
 """Let a table flow into another, and kill everything at the worst moment, as a power cut would.
 
-usage: stream_until_killed.py STORE CHECKPOINT never|before|after
+usage: stream_until_killed.py STORE CHECKPOINT before|after
 """
 
 from __future__ import annotations
@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import signal
 import sys
-import time
 from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
@@ -19,6 +18,7 @@ from instar.spark.stream_source import ask_for_changes
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import WriterCommitMessage
+    from pyspark.sql.streaming.query import StreamingQuery
     from pyspark.sql.types import StructType
 
 
@@ -34,9 +34,8 @@ class DoomedSink(StreamSink):
         when, *victims = self._doom
         if when == "after":
             super().commit(messages, batchId)
-        for victim in victims:
+        for victim in (*victims, str(os.getpid())):
             os.kill(int(victim), signal.SIGKILL)
-        time.sleep(60)
 
 
 class DoomedSource(InstarSource):
@@ -45,12 +44,12 @@ class DoomedSource(InstarSource):
     doom: tuple[str, ...] = ()
 
     def streamWriter(self, schema: StructType, overwrite: bool) -> StreamSink:  # noqa: ARG002, N802
-        """Return a sink that kills, or not."""
-        return DoomedSink(self, schema) if self.doom else StreamSink(self._options, schema)
+        """Return a sink that kills."""
+        return DoomedSink(self, schema)
 
 
 def main(store: str, checkpoint: str, when: str) -> None:
-    """Process all that there is now, or die trying."""
+    """Process what there is now, and die of it."""
     spark = (
         SparkSession.builder.master("local[1]")
         .config("spark.ui.enabled", "false")
@@ -60,13 +59,17 @@ def main(store: str, checkpoint: str, when: str) -> None:
         .getOrCreate()
     )
     spark.sparkContext.setLogLevel("OFF")
-    if when != "never":
-        machine = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
-        DoomedSource.doom = (when, str(machine), str(os.getpid()))
+    machine = spark._jvm.java.lang.ProcessHandle.current().pid()  # type: ignore[union-attr]
+    DoomedSource.doom = (when, str(machine), str(os.getpid()))
     ask_for_changes()
     spark.dataSource.register(DoomedSource)
+    start(spark, store, checkpoint).awaitTermination()
+
+
+def start(spark: SparkSession, store: str, checkpoint: str) -> StreamingQuery:
+    """Let all that there is now flow from one table into another."""
     origin = spark.readStream.format("instar").option("store", store).option("table", "origin").load()
-    query = (
+    return (
         origin.select("k", "v")
         .writeStream.format("instar")
         .option("store", store)
@@ -75,7 +78,6 @@ def main(store: str, checkpoint: str, when: str) -> None:
         .trigger(availableNow=True)
         .start()
     )
-    query.awaitTermination()
 
 
 if __name__ == "__main__":

@@ -124,11 +124,11 @@ def test_explain_names_the_table_and_its_state(spark: SparkSession, store: Store
     table.append(rows((1, "a")))
     table.append(rows((20, "b")))
     seqno = table.state.seqno
-    assert f"instar:/billing/events@{seqno}" in plan_of(table.read(spark))
+    assert f"instar:/billing/events@{seqno} (2 parts)]" in plan_of(table.read(spark))
     retract(table, (20, "b"))
     plan = plan_of(table.read(spark))
-    assert f"instar:/billing/events@{seqno + 1}]" in plan
-    assert f"instar:/billing/events@{seqno + 1}/merge" in plan
+    assert f"instar:/billing/events@{seqno + 1} (1 parts)]" in plan
+    assert f"instar:/billing/events@{seqno + 1} (2 parts to add up)]" in plan
 
 
 def test_threads_get_their_own_rows_and_errors(spark: SparkSession, store: Store) -> None:

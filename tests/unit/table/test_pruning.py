@@ -60,7 +60,7 @@ def remove_some(services: Services, log: TableLog, random: Random) -> None:
         writer.replace(state.seqno, gone, size, None)
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_chunks_never_hide_a_part(world: World, seed: int) -> None:
     """Appends, removals, evolutions and rollups in any order: both levels say what one level says."""
     random = Random(seed)
@@ -76,7 +76,7 @@ def test_chunks_never_hide_a_part(world: World, seed: int) -> None:
         }
 
     with small_numbers():
-        for turn in range(30):
+        for turn in range(22):
             base = turn * 3
             append_parts(services, log, random.choice((1, 2, 3, 9)), stats)
             if random.random() < 0.3:
@@ -86,7 +86,7 @@ def test_chunks_never_hide_a_part(world: World, seed: int) -> None:
             if turn == 20:
                 Table(services, log).evolve().widen_column("i", "bigint").commit()
             skipped += check(services, log.load())
-    assert skipped > 50
+    assert skipped > 20
 
 
 def test_what_is_left_out_is_not_loaded(world: World) -> None:
