@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import DataSource
 
 from instar.errors import UsageError
@@ -94,7 +95,12 @@ class InstarSource(DataSource):
 def register_source(spark: SparkSession) -> None:
     """Make the source and sink `instar` known to a session."""
     ask_for_changes()
-    spark.dataSource.register(InstarSource)
+    try:
+        spark.dataSource.register(InstarSource)
+    except AnalysisException as error:
+        # Another session has done so for all.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
 
 
 def _check_append(*, overwrite: bool) -> None:

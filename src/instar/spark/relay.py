@@ -10,9 +10,8 @@ from __future__ import annotations
 import itertools
 import re
 import threading
-from collections import OrderedDict, deque
+from collections import OrderedDict
 from functools import wraps
-from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import py4j.java_gateway
@@ -36,9 +35,8 @@ _NEGATIVE: Final = re.compile(
 )
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+$")
 _KEPT: Final = 1000
-_HELD_SECONDS: Final = 10.0
+_HELD_SECONDS: Final = 2.0
 _numbers = itertools.count(1)
-_answers: deque[tuple[float, object]] = deque()
 _errors: OrderedDict[int, InstarError] = OrderedDict()
 _lock = threading.Lock()
 
@@ -66,16 +64,18 @@ def relayed(callback: F) -> F:
 
 
 def _held(answer: T) -> T:
-    """Keep an answer for a while: Py4J sends its number, and the JVM must find the object by it.
+    """Keep an answer for a moment: Py4J sends its number, and the JVM must find the object by it.
 
     As soon as Python lets go of the answer, another thread may tell the JVM to forget that object.
     """
-    now = monotonic()
-    with _lock:
-        _answers.append((now, answer))
-        while _answers[0][0] < now - _HELD_SECONDS:
-            _answers.popleft()
+    timer = threading.Timer(_HELD_SECONDS, _forget, [answer])
+    timer.daemon = True
+    timer.start()
     return answer
+
+
+def _forget(_: object) -> None:
+    """Let go of an answer."""
 
 
 def install() -> None:

@@ -15,7 +15,7 @@ from tests.properties.schema.data import rows_of
 from tests.properties.schema.strategies import projections
 from tests.properties.tables.histories import SMALL, History, draw_history
 from tests.properties.tables.model import row_key
-from tests.tables import World
+from tests.tables import StillTime, World
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterator
@@ -29,7 +29,7 @@ many = settings(max_examples=max(150, settings().max_examples // 10))
 def _small_parts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("instar.table.write.PartLimits", lambda: SMALL)
-        patch.setattr("instar.table.log.time.sleep", lambda _: None)
+        patch.setattr("instar.table.log.time", StillTime())
         yield
 
 

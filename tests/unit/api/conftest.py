@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from instar.api.store import Store
-from tests.tables import World
+from tests.tables import StillTime, World
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,4 +29,4 @@ def store(world: World) -> Store:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("instar.table.log.time.sleep", lambda _: None)
+    monkeypatch.setattr("instar.table.log.time", StillTime())
