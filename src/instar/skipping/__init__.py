@@ -1,7 +1,7 @@
 """Skipping: which parts does a filter need? Decided from statistics alone, for any expression."""
 
 from instar.skipping.catalyst import parse_catalyst
-from instar.skipping.explain import Conjunct, Explanation, Reason, explain, explain_part
+from instar.skipping.explain import Conjunct, Explanation, Reason, explain, explain_conjuncts, explain_part
 from instar.skipping.expression import (
     Anything,
     Call,
@@ -35,6 +35,7 @@ __all__ = [
     "conjuncts",
     "decide",
     "explain",
+    "explain_conjuncts",
     "explain_part",
     "fields_needed",
     "parse_catalyst",

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["Conjunct", "Explanation", "Reason", "explain", "explain_part"]
+__all__ = ["Conjunct", "Explanation", "Reason", "explain", "explain_conjuncts", "explain_part"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,11 +55,22 @@ def explain(
     now: tuple[int, int] | None = None,
 ) -> Explanation:
     """Explain a decision over all parts. Takes the same arguments as `decide`."""
-    alone = tuple(
+    decision = decide(expression, bounds, rows, now)
+    return Explanation(
+        len(rows), len(rows) - decision.skipped, explain_conjuncts(expression, bounds, rows, now)
+    )
+
+
+def explain_conjuncts(
+    expression: Expression,
+    bounds: Mapping[int, pa.RecordBatch],
+    rows: pa.Array,
+    now: tuple[int, int] | None = None,
+) -> tuple[Conjunct, ...]:
+    """Count what each conjunct excludes alone. Takes the same arguments as `decide`."""
+    return tuple(
         Conjunct(str(part), decide(part, bounds, rows, now).skipped) for part in conjuncts(expression)
     )
-    decision = decide(expression, bounds, rows, now)
-    return Explanation(len(rows), len(rows) - decision.skipped, alone)
 
 
 def explain_part(

@@ -77,15 +77,15 @@ class PartIndex:
     ) -> None:
         self._gateway = gateway
         self._label = label
+        self._root_paths = gateway.seq([gateway.path(label)])
         self._partition_schema = gateway.schema(partition_schema)
         self._parts = parts
         self._number = next(_numbers) & 0x7FFF_FFFF
         _indexes[self._number] = self
 
-    @relayed
     def rootPaths(self) -> Any:  # noqa: ANN401, N802 -- Spark's interface, here and below
         """Name the table and its state."""
-        return self._gateway.seq([self._gateway.path(self._label)])
+        return self._root_paths
 
     @relayed
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: ANN401, N802
@@ -119,7 +119,6 @@ class PartIndex:
     def refresh(self) -> None:
         """Do nothing: every listing is fresh."""
 
-    @relayed
     def metadataOpsTimeNs(self) -> Any:  # noqa: ANN401, N802
         """Measure nothing."""
         return self._gateway.none()

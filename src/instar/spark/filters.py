@@ -63,7 +63,7 @@ def _lost(root: Any, text: str) -> Mapping[int, Mapping[str, Any]]:  # noqa: ANN
     if not wanted:
         return found
 
-    def descend(expression: Any, at: int) -> int:  # noqa: ANN401 -- an expression
+    def descend(expression: Any, at: int) -> None:  # noqa: ANN401 -- an expression
         """Visit the nodes in the order of the JSON, going only where something is wanted."""
         if at in wanted:
             found[at] = wanted[at](expression)
@@ -75,7 +75,6 @@ def _lost(root: Any, text: str) -> Mapping[int, Mapping[str, Any]]:  # noqa: ANN
                 children = expression.children() if children is None else children
                 descend(children.apply(number), after)
             after = end
-        return after
 
     descend(root, 0)
     return found

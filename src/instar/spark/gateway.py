@@ -59,6 +59,7 @@ class Gateway:
         self._array_writable = self.jvm.org.apache.hadoop.io.ArrayWritable
         self._status_class = self.jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus")
         self._system = self.jvm.java.lang.System
+        self._none = self.jvm.scala.Option.empty()
 
     def schema(self, json: str) -> Any:  # noqa: ANN401 -- a Java object
         """Return a Spark schema from its JSON."""
@@ -81,7 +82,7 @@ class Gateway:
 
     def none(self) -> Any:  # noqa: ANN401 -- a Java object
         """Return Scala's None."""
-        return self.jvm.scala.Option.empty()
+        return self._none
 
     def path(self, text: str) -> Any:  # noqa: ANN401 -- a Java object
         """Return a Hadoop path."""

@@ -48,7 +48,6 @@ _BY_ID: Final = "spark.sql.parquet.fieldId.read.enabled"
 class Branch(NamedTuple):
     """One of the two ways in which parts are read: as they are, or with their times and diffs."""
 
-    name: str
     parts: Callable[[SnapshotPlan], tuple[Columns, Mask]]
     constants: Callable[[Mapping[str, Any]], tuple[str, ...]]
     """The values of the partition columns, from a row of times."""
@@ -60,8 +59,8 @@ def _time_and_diff(times: Mapping[str, Any]) -> tuple[str, ...]:
     return str(ts), str(times["diff_min"])
 
 
-SCAN: Final = Branch("scan", lambda plan: (plan.scan, plan.scan_mask), lambda _: ())
-MERGE: Final = Branch("merge", lambda plan: (plan.merge, plan.merge_mask), _time_and_diff)
+SCAN: Final = Branch(lambda plan: (plan.scan, plan.scan_mask), lambda _: ())
+MERGE: Final = Branch(lambda plan: (plan.merge, plan.merge_mask), _time_and_diff)
 
 
 class Lister:
@@ -114,7 +113,7 @@ class Lister:
         """Group files by the values of their partition columns; those of the whole table are remembered."""
         if self._whole is not None and self._whole[0] is columns:
             return self._whole[1]
-        groups = list(self._make_groups(columns))
+        groups = self._make_groups(columns)
         if self._whole is None or columns[FILES].num_rows > self._whole[0][FILES].num_rows:
             self._whole = columns, groups
         return groups

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from instar.skipping import Conjunct, Verdict, conjuncts, decide, explain_part
+import pyarrow as pa
+
+from instar.skipping import Conjunct, Verdict, explain_conjuncts, explain_part
 from instar.state.chunk import FILES
 from instar.table.manifest import keep_parts
 from instar.table.pruning import needed_parts, part_bounds, total_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    import pyarrow as pa
 
     from instar.state import TableState
     from instar.state.manifest import Columns
@@ -73,10 +73,9 @@ def report_scan(
     needed = needed_parts(chunks, state, condition)
     read = keep_parts(columns, needed.read[mask])
     known = part_bounds(chunks, state, condition.expression)
-    alone = tuple(
-        Conjunct(str(part), int((~decide(part, known.bounds, known.rows, condition.now).read)[mask].sum()))
-        for part in conjuncts(condition.expression)
-    )
+    chosen = pa.array(mask)
+    bounds = {field_id: batch.filter(chosen) for field_id, batch in known.bounds.items()}
+    rows = known.rows.filter(chosen)
     return ScanReport(
         state.name,
         state.seqno,
@@ -87,16 +86,16 @@ def report_scan(
         total_bytes(read),
         needed.chunks,
         needed.chunks_skipped,
-        alone,
-        _part_reports(columns, mask, known.bounds, known.rows, condition) if parts else (),
+        explain_conjuncts(condition.expression, bounds, rows, condition.now),
+        _part_reports(columns, bounds, rows, condition) if parts else (),
     )
 
 
 def _part_reports(
-    columns: Columns, mask: Mask, bounds: Mapping[int, pa.RecordBatch], rows: pa.Array, condition: Condition
+    columns: Columns, bounds: Mapping[int, pa.RecordBatch], rows: pa.Array, condition: Condition
 ) -> tuple[PartReport, ...]:
     reports = []
-    for at, file in zip(mask.nonzero()[0].tolist(), columns[FILES].to_pylist(), strict=True):
+    for at, file in enumerate(columns[FILES].to_pylist()):
         reason = explain_part(condition.expression, bounds, rows, at, condition.now)
         reports.append(
             PartReport(file["key"], file["rows"], file["size"], reason.verdict is Verdict.READ, reason.text)

@@ -1,4 +1,4 @@
-"""What the tests of tables on Spark share: a store, and settings that are taken back."""
+"""What the tests of tables on Spark share: settings that are taken back."""
 
 from __future__ import annotations
 
@@ -7,25 +7,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-import instar
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from contextlib import AbstractContextManager
-    from pathlib import Path
 
     from pyspark.sql import SparkSession
-
-    from instar import Store
-
-
-@pytest.fixture
-def store(tmp_path: Path, spark: SparkSession) -> Iterator[Store]:
-    """Return a store; its views are dropped after the test."""
-    with instar.open(tmp_path / "lake") as opened:
-        yield opened
-        for view in spark.catalog.listTables():
-            spark.catalog.dropTempView(view.name)
 
 
 @pytest.fixture

@@ -17,21 +17,9 @@ from instar.errors import ReaderFencedError, TableNotFoundError, UsageError
 from instar.table.leases import list_leases
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
     from instar import Store, Table
-
-
-@pytest.fixture
-def store(tmp_path: Path, spark: SparkSession) -> Iterator[Store]:
-    """Return a store; its views are dropped after the test."""
-    with instar.open(tmp_path / "lake") as opened:
-        yield opened
-        for view in spark.catalog.listTables():
-            spark.catalog.dropTempView(view.name)
 
 
 def rows(*pairs: tuple[int, str]) -> pa.Table:
