@@ -52,8 +52,6 @@ _OPPOSITE: Final = {
     Want.NOT_FALSE: Want.NOT_TRUE,
 }
 
-_EMPTY: Final = strings.constant(b"")
-_ENDLESS: Final = strings.constant(None)
 
 Evaluate = Callable[[Expression, Scope], Results]
 
@@ -179,8 +177,8 @@ def _allowed(function: Function, bound: Results) -> Span | None:
             return Real(low, np.array([np.inf]), some, some | nan)
         case Text() as text:
             if function in (Function.LESS, Function.LESS_EQUAL):
-                return Text(_EMPTY, text.hi, text.some)
-            return text if function is Function.EQUAL else Text(text.lo, _ENDLESS, text.some)
+                return Text(strings.constant(b""), text.hi, text.some)
+            return text if function is Function.EQUAL else Text(text.lo, strings.constant(None), text.some)
         case Truth() as truth:
             return truth if function is Function.EQUAL else None
     return None

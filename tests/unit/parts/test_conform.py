@@ -7,7 +7,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import duckdb
 import pandas as pd  # type: ignore[import-untyped] # no stubs for what two tests need
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -305,18 +307,13 @@ def test_new_columns_are_found_at_every_level() -> None:
 
 
 def test_data_comes_in_many_forms() -> None:
-    """Tables, batches, readers, pandas frames and Arrow streams; the index of a frame is no column."""
-
-    class Stream:
-        """What Polars and DuckDB look like."""
-
-        def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-            return table.__arrow_c_stream__(requested_schema)
-
-    table = pa.table({"a": pa.array([1, 2], pa.int32())})
-    frame = pd.DataFrame({"a": pd.array([1, 2], dtype="int32")}, index=["x", "y"])
-    for data in (table, table.to_batches()[0], table.to_reader(), frame, Stream()):
-        assert conformed(data, "a int")["a"].to_pylist() == [1, 2]
+    """Tables, batches and readers of Arrow, frames of others; the index of a pandas frame is no column."""
+    table = pa.table({"a": pa.array([1, 2], pa.int32()), "b": ["x", None]})
+    frame = pd.DataFrame({"a": pd.array([1, 2], dtype="int32"), "b": ["x", None]}, index=["x", "y"])
+    with duckdb.connect() as connection:
+        relation = connection.from_arrow(table)
+        for data in (table, table.to_batches()[0], table.to_reader(), frame, pl.from_arrow(table), relation):
+            assert conformed(data, "a int, b string").to_pylist() == table.to_pylist(), type(data)
     with pytest.raises(UsageError, match="cannot read rows from list"):
         conform([1, 2], parse_schema_ddl("a int"))
 

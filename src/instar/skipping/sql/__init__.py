@@ -1,5 +1,19 @@
 """The front end for filters written in Spark's SQL."""
 
-from instar.skipping.sql.parse import parse_filter
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from instar.schema import Schema
+    from instar.skipping.expression import Expression
+    from instar.skipping.sql.session import Session
 
 __all__ = ["parse_filter"]
+
+
+def parse_filter(text: str, schema: Schema, session: Session | None = None) -> Expression:
+    """Read a filter as Spark SQL in a session, by default in UTC and ANSI mode."""
+    from instar.skipping.sql.parse import read_filter  # noqa: PLC0415 -- only who has a text loads sqlglot
+
+    return read_filter(text, schema, session)

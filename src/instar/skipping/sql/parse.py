@@ -24,7 +24,7 @@ from instar.skipping.sql import operators
 from instar.skipping.sql.calls import call_by_name
 from instar.skipping.sql.session import Session
 
-__all__ = ["parse_filter"]
+__all__ = ["read_filter"]
 
 
 class _Dialect(Spark):
@@ -52,7 +52,7 @@ _BINARY: Final[dict[type[exp.Expression], Function]] = {
 _SUFFIXES: Final = ("tinyint", "smallint", "bigint", "float", "double")
 
 
-def parse_filter(text: str, schema: Schema, session: Session | None = None) -> Expression:
+def read_filter(text: str, schema: Schema, session: Session | None = None) -> Expression:
     """Read a filter as Spark SQL in a session, by default in UTC and ANSI mode."""
     try:
         tree = sqlglot.parse_one(text, dialect=_Dialect)
