@@ -9,7 +9,7 @@ from instar.spark.session import local_session
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["DDL", "ROW_BYTES", "drain", "events", "session", "two_columns"]
+__all__ = ["DDL", "ROW_BYTES", "drain", "events", "plan_tasks", "session", "two_columns"]
 
 DDL: Final = """
     id bigint, at timestamp, user string, kind string, amount double, score double, flags int,
@@ -47,3 +47,8 @@ def drain(frame: DataFrame) -> None:
 def two_columns(frame: DataFrame) -> None:
     """Read two columns of every row."""
     frame.selectExpr("sum(amount)", "max(flags)").collect()
+
+
+def plan_tasks(frame: DataFrame) -> int:
+    """Plan a query as far as its tasks, and run none."""
+    return int(frame._jdf.queryExecution().toRdd().getNumPartitions())  # noqa: SLF001 -- nothing public plans only

@@ -14,7 +14,7 @@ import pyarrow as pa
 import instar
 from bench.engines import Place
 from bench.engines.ours import connect
-from bench.frames import DDL, ROW_BYTES, drain, events, session, two_columns
+from bench.frames import DDL, ROW_BYTES, drain, events, plan_tasks, session, two_columns
 from bench.measure import Ratio, machine, say, timing, warmed
 from bench.report import Column, Report, Section
 from instar.parts import conform
@@ -170,9 +170,9 @@ def _planning(plan: Plan, spark: SparkSession, location: str) -> Section:
     took = warmed(
         "planning",
         {
-            "ours": timing(lambda: _plan(table.read(spark).where("id >= 0"))),
-            "paths": timing(lambda: _plan(spark.read.parquet(*paths).where("f1 >= 0"))),
-            "directory": timing(lambda: _plan(spark.read.parquet(directory).where("f1 >= 0"))),
+            "ours": timing(lambda: plan_tasks(table.read(spark).where("id >= 0"))),
+            "paths": timing(lambda: plan_tasks(spark.read.parquet(*paths).where("f1 >= 0"))),
+            "directory": timing(lambda: plan_tasks(spark.read.parquet(directory).where("f1 >= 0"))),
         },
         plan.planning_rounds,
     )
@@ -202,11 +202,6 @@ def _small_parts(location: str, parts: int) -> Table:
         write_rows(services, log, WriterSchema(table.schema, 0), put)
     services.close()
     return table
-
-
-def _plan(frame: DataFrame) -> int:
-    """Plan a query as far as its tasks."""
-    return int(frame._jdf.queryExecution().toRdd().getNumPartitions())  # noqa: SLF001 -- nothing public plans only
 
 
 def _peers(plan: Plan, spark: SparkSession, folder: Path, report: Report) -> Section:

@@ -54,19 +54,20 @@ _ENTRIES: Final = (
     ("instar", "bench.skipping.ours", "OursOnSpark"),
     ("deltalake", "bench.skipping.peers", "DeltaRs"),
     ("pyiceberg", "bench.skipping.peers", "PyIceberg"),
-    ("polars", "bench.skipping.peers", "PolarsOnDelta"),
-    ("polars", "bench.skipping.peers", "PolarsOnIceberg"),
+    ("polars deltalake", "bench.skipping.peers", "PolarsOnDelta"),
+    ("polars pyiceberg", "bench.skipping.peers", "PolarsOnIceberg"),
     ("duckdb", "bench.skipping.peers", "DuckDb"),
     ("pyspark", "bench.skipping.ours", "PlainSpark"),
 )
-"""The package that each needs, and where it is; who reads another's table comes after it."""
+"""The packages that each needs, and where it is; who reads another's table comes after it."""
 
 
 def enter(field: Field, left_out: Callable[[str], None]) -> Iterator[Contender]:
     """Make the table of each contender in turn; say of each that cannot play why not."""
-    for package, module, name in _ENTRIES:
-        if find_spec(package) is None:
-            left_out(f"{name} in the league: {package} is not installed here")
+    for packages, module, name in _ENTRIES:
+        missing = [package for package in packages.split() if find_spec(package) is None]
+        if missing:
+            left_out(f"{name} in the league: {', '.join(missing)} is not installed here")
             continue
         kind = getattr(import_module(module), name)
         if kind.needs_spark and field.spark is None:
