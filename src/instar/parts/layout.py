@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DIFF",
+    "KEY",
     "TS",
     "UPDATE_FIELDS",
     "Leaf",
@@ -29,6 +30,8 @@ __all__ = [
     "whole",
 ]
 
+KEY: Final = "instar.part"
+"""Where the metadata of a file says which part it is: one that lies under another key is not believed."""
 TS: Final = "_ts"
 DIFF: Final = "_diff"
 UPDATE_FIELDS: Final = {

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from msgspec.structs import replace
 
 from instar.errors import CorruptTableError, UsageError
-from instar.parts.layout import DIFF, TS, file_schema, parquet_leaves, update_schema
+from instar.parts.layout import DIFF, KEY, TS, file_schema, parquet_leaves, update_schema
 from instar.schema import Field, List, Map, Names, Primitive, Schema, Struct, Type, plan_migration
 
 if TYPE_CHECKING:
@@ -157,6 +157,9 @@ def _opened(source: Source, part: Part) -> Iterator[pq.ParquetFile]:
         file = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=True)
     with file:
         _check(part, "rows", part.rows, file.metadata.num_rows)
+        named = (file.metadata.metadata or {}).get(KEY.encode(), b"nothing")
+        if named != part.key.encode():
+            raise CorruptTableError(f"part {part.key}", f"its file says that it is {named.decode()!r}")
         yield file
 
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 from instar.parts.write import USUAL, NewPart, PartLimits, RowOrder, write_part
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from instar.schema import Schema
 
@@ -24,16 +24,20 @@ def write_parts(
     order: RowOrder = RowOrder.SORT,
     ts: int | None = None,
     limits: PartLimits = USUAL,
+    key: Callable[[int], str] = lambda _: "",
 ) -> Iterator[NewPart]:
     """Yield parts as they fill up; arguments are those of `write_part`. No rows make no parts.
 
+    `key` gives the part of each number, from 0, its key.
     Where parts are sorted here, each is a run of its own, numbered from 0; otherwise all are run 0.
     """
     splitter = _Splitter(limits.file_bytes, limits.buffer_bytes)
     for number, gathered in enumerate(splitter.gather(batches)):
         run = number if order is RowOrder.SORT else 0
         size = sum(batch.nbytes for batch in gathered)
-        new = write_part(_drain(gathered), schema, order_by, order=order, run=run, ts=ts, limits=limits)
+        new = write_part(
+            _drain(gathered), schema, order_by, order=order, run=run, ts=ts, limits=limits, key=key(number)
+        )
         splitter.learn(size, new.data.size)
         yield new
         del new  # before more rows are gathered

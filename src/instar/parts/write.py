@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from instar.errors import UsageError
-from instar.parts.layout import DIFF, TS, UPDATE_FIELDS, file_schema, parquet_leaves, split_updates
+from instar.parts.layout import DIFF, KEY, TS, UPDATE_FIELDS, file_schema, parquet_leaves, split_updates
 from instar.parts.rows import encode_limits, encode_row
 from instar.parts.sort import sort_indices
 from instar.parts.statistics import STATS_BUDGET, compute_stats, present_fields
@@ -71,7 +71,7 @@ USUAL: Final = PartLimits()
 
 
 class NewPart(NamedTuple):
-    """A part that is not stored yet: the bytes of its file, and its metadata, but for the key."""
+    """A part that is not stored yet: the bytes of its file, and its metadata."""
 
     data: pa.Buffer
     part: Part
@@ -88,8 +88,9 @@ def write_part(
     run: int = 0,
     ts: int | None = None,
     limits: PartLimits = USUAL,
+    key: str = "",
 ) -> NewPart:
-    """Write rows as one part.
+    """Write rows as one part, whose file says under which key it will be stored.
 
     The table has the columns of the schema in their order, as `conform` makes them; `_ts` and `_diff`
     (64-bit integers) may follow. A time or diff that is the same in all rows is not written but recorded
@@ -116,11 +117,11 @@ def write_part(
         least, greatest = (0, physical.num_rows - 1) if indices is None else _ends(indices)
         first = encode_row(physical, least, schema, order_by, greatest=False)
         last = encode_row(physical, greatest, schema, order_by, greatest=True)
-    data = _encode(physical, indices, file_schema(schema, tuple(stored)), schema, stats)
+    data = _encode(physical, indices, file_schema(schema, tuple(stored)), schema, stats, key)
     ts_min, ts_max = spans.get(TS, (ts, ts))
     diff_min, diff_max = spans.get(DIFF, (1, 1))
     part = Part(
-        "",
+        key,
         physical.num_rows,
         data.size,
         run=run,
@@ -142,6 +143,7 @@ def _encode(
     layout: pa.Schema,
     schema: Schema,
     stats: dict[int, FieldStats],
+    key: str,
 ) -> pa.Buffer:
     sink = pa.BufferOutputStream()
     leaves = list(parquet_leaves(schema))
@@ -161,6 +163,7 @@ def _encode(
     ) as writer:
         for group in _row_groups(table, indices):
             writer.write_table(group.cast(layout), row_group_size=group.num_rows)
+        writer.add_key_value_metadata({KEY: key})
     return sink.getvalue()
 
 

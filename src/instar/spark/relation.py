@@ -37,8 +37,9 @@ _OPTIONS: Final = {
     "int96RebaseMode": "CORRECTED",
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
+    "parquet.page.verify-checksum.enabled": "true",
 }
-"""What a table says does not depend on the settings of a session."""
+"""What a table says does not depend on the settings of a session, and damage is not read as rows."""
 
 
 def parts_frame(

@@ -17,7 +17,7 @@ from instar.state.commits import (
     Step,
 )
 from instar.state.parts import Batch, BatchHeader, ChunkRef, Part, Place, PlacedPart
-from instar.state.table_state import TableState, TokenRecord, Totals, apply, rebase
+from instar.state.table_state import TableState, TokenRecord, Totals, apply, check_follows, rebase
 
 __all__ = [
     "Appended",
@@ -43,6 +43,7 @@ __all__ = [
     "TokenRecord",
     "Totals",
     "apply",
+    "check_follows",
     "decode_commit",
     "decode_rollup",
     "encode_commit",

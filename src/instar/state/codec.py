@@ -39,6 +39,7 @@ class Rollup(msgspec.Struct, frozen=True, array_like=True):
     tokens: tuple[TokenRecord, ...]
     totals: Totals
     dropped: bool
+    commit_id: str
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -82,6 +83,7 @@ def encode_rollup(state: TableState) -> bytes:
             state.tokens,
             state.totals,
             state.dropped,
+            state.commit_id,
         )
     )
 
@@ -108,6 +110,7 @@ def decode_rollup(data: bytes, *, what: str) -> TableState:
         rollup.tokens,
         rollup.totals,
         rollup.dropped,
+        rollup.commit_id,
     )
 
 

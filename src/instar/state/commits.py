@@ -120,6 +120,7 @@ class Commit(msgspec.Struct, frozen=True, array_like=True):
 
     The id is drawn by whoever commits, before the first attempt: after a lost reply it tells whether the
     commit landed. `at` is milliseconds since 1970 by the committer's clock, and `by` names the committer.
+    `after` is the id of the entry before, so that no entry can go missing or be exchanged unnoticed.
     """
 
     id: str
@@ -128,3 +129,4 @@ class Commit(msgspec.Struct, frozen=True, array_like=True):
     table_id: str
     start: Start
     steps: tuple[Step, ...]
+    after: str | None

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from msgspec.structs import replace as replace_struct
 
+from instar.errors import CorruptTableError
 from instar.schema import History
 from instar.state.commits import (
     Appended,
@@ -40,6 +41,7 @@ __all__ = [
     "TokenRecord",
     "Totals",
     "apply",
+    "check_follows",
     "rebase",
 ]
 
@@ -102,6 +104,7 @@ class TableState:
     tokens: tuple[TokenRecord, ...] = ()
     totals: Totals = field(default_factory=Totals)
     dropped: bool = False
+    commit_id: str = ""  # of the entry at this seqno
 
     @property
     def options(self) -> dict[str, ConfigValue]:
@@ -125,11 +128,20 @@ class TableState:
 
 def apply(state: TableState | None, name: str, seqno: int, commit: Commit) -> TableState:
     """Fold the commit at a seqno into the state before it (None: there was no table)."""
+    if state is not None:
+        check_follows(name, seqno, commit, state.commit_id)
     for step in commit.steps:
         state = _apply_step(state, name, seqno, step, commit)
     assert state is not None, "a commit has at least one step, and the first one creates the table"  # noqa: S101
     newer = commit.start if commit.start.seqno > state.start.seqno else state.start
-    return replace(state, seqno=seqno, start=newer)
+    return replace(state, seqno=seqno, start=newer, commit_id=commit.id)
+
+
+def check_follows(name: str, seqno: int, commit: Commit, before: str) -> None:
+    """Raise if the commit at a seqno was not made after the one with that id, which is before it."""
+    if commit.after != before:
+        why = f"it does not follow commit {seqno - 1} of `{name}`: one of them was lost or exchanged"
+        raise CorruptTableError(f"commit {seqno} of `{name}`", why)
 
 
 def _apply_step(state: TableState | None, name: str, seqno: int, step: Step, commit: Commit) -> TableState:

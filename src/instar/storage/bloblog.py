@@ -27,6 +27,11 @@ deleted, so those entries are contiguous. If n exists, n+1 does not, and a floor
 n, then n was the last entry at some moment in between. The order of deletions does not matter, and a
 `truncate` that is killed anywhere leaves either the old floor, or the new one and some rubbish below it.
 
+**What if an entry is lost all the same**, by a mistake or a broken disk? The log would seem to end before
+it. So whoever finds the end for the first time looks further on, at growing distances: an entry there,
+where none can be without those before it, tells of a gap, unless the log has only grown meanwhile. A gap
+is found if at least as many entries follow it as are missing.
+
 All this assumes a linearizable blob store, which directories, S3, Google Cloud Storage and Azure are.
 """
 
@@ -54,6 +59,8 @@ _LOGS = "log"
 _SEQNO = re.compile(r"[0-9]{20}")
 _HINT_EVERY = 32
 _WIDEST_READ = 64
+_BEYOND = (2, 3, 5, 9, 17, 33)
+"""How far behind the last entry to look for others, which would tell of a gap."""
 
 
 class BlobConsensus:
@@ -78,6 +85,8 @@ class BlobConsensus:
             data = self._blob.find(_entry(log, last))
             floor = self._floor(log)
             if floor <= start and data is not None:
+                if log not in self._seen:
+                    self._check_end(log, last)
                 self._remember(log, last)
                 return Versioned(last, data)
             if floor == start:
@@ -156,6 +165,14 @@ class BlobConsensus:
             else:
                 absent = middle
         return start
+
+    def _check_end(self, log: str, last: int) -> None:
+        """Raise if there are entries after a gap behind what looks like the last one."""
+        beyond = self._blob.find_many([_entry(log, last + distance) for distance in _BEYOND])
+        if any(data is not None for data in beyond) and not self._exists(log, last + 1):
+            raise CorruptTableError(
+                self._blob.location(_entry(log, last + 1)), "it is missing, others follow"
+            )
 
     def _read_run(self, log: str, start: int, limit: int | None) -> list[Versioned]:
         """Read contiguous entries from `start` on, ever more at a time."""

@@ -32,6 +32,7 @@ from instar.state import (
     Step,
     TableState,
     apply,
+    check_follows,
     decode_commit,
     encode_commit,
     rebase,
@@ -161,10 +162,25 @@ class TableLog:
                     undo.pop_all()
                     return Pin(state, leases, lease)
 
-    def entries(self, from_seqno: int = 0, limit: int | None = None) -> Iterator[Entry]:
+    def entries(self, from_seqno: int = 0) -> Iterator[Entry]:
         """Yield the commits of the log from a seqno on, as far back as it has not been truncated."""
-        for versioned in self._services.consensus.scan(self._key, from_seqno, limit):
-            yield self._decode(versioned)
+        known = -1 if self._state is None else self._state.seqno
+        before = None
+        for versioned in self._services.consensus.scan(self._key, from_seqno):
+            entry = self._decode(versioned)
+            if before is not None:
+                check_follows(self._name, entry.seqno, entry.commit, before.commit.id)
+            yield entry
+            from_seqno, before = entry.seqno + 1, entry
+        if from_seqno <= known:
+            raise self._lost(from_seqno, known)
+
+    def entry_from(self, seqno: int) -> Entry:
+        """Return the commit at a seqno that the log has reached, or the first that is left after it."""
+        found = self._services.consensus.scan(self._key, seqno, 1)
+        if not found:
+            raise self._lost(seqno, self.load().seqno)
+        return self._decode(found[0])
 
     def commit(self, decide: Decide) -> Committed:
         """Commit the steps that `decide` answers for the state at the end of the log.
@@ -232,7 +248,7 @@ class TableLog:
                 state = self.refresh()
                 if pending is None or state is None or state.seqno < pending:
                     return state, None, pending
-                found = next(self.entries(pending, limit=1))
+                found = self.entry_from(pending)
                 break
             except StorageError as error:
                 if pending is None:
@@ -261,8 +277,9 @@ class TableLog:
             table_id, start = created.table_id, Start(seqno, rollup=False)
         else:
             table_id, start = self.check_exists(state).table_id, self.check_exists(state).base
-        commit = Commit(commit_id, self._services.clock(), self._services.author(), table_id, start, steps)
-        return Entry(seqno, commit)
+        after = None if state is None else state.commit_id
+        now, author = self._services.clock(), self._services.author()
+        return Entry(seqno, Commit(commit_id, now, author, table_id, start, steps, after))
 
     def _append(self, entry: Entry) -> bool:
         data = encode_frame("commit", self._identity(entry.seqno), encode_commit(entry.commit))
@@ -292,16 +309,18 @@ class TableLog:
             head = self._services.consensus.head(self._key)
             if head is None:
                 return None
-            last = self._decode(head).commit
+            what, last = f"commit {head.seqno} of `{self._name}`", self._decode(head).commit
             seqno, is_rollup = last.start.seqno, last.start.rollup
             try:
                 rolled = load_rollup(self._services.blob, last.table_id, seqno) if is_rollup else None
             except NotFoundError:
                 continue  # a vacuum has removed this rollup after writing a newer one: look again
             state = self._replay(rolled, seqno + is_rollup)
+            if state is not None and state.seqno < head.seqno:
+                raise self._lost(state.seqno + 1, head.seqno)
             if state is not None:
                 return state
-        raise CorruptTableError(f"the log of `{self._name}`", "the rollup that it refers to is missing")
+        raise CorruptTableError(what, "the rollup that it refers to is missing")
 
     def _load_newest_layout(self) -> TableState:
         """Return the state as of now, its parts laid out as in the newest rollup that the log tells of."""
@@ -315,6 +334,9 @@ class TableLog:
         what = f"commit {versioned.seqno} of `{self._name}`"
         payload = decode_frame(versioned.data, "commit", self._identity(versioned.seqno), what=what)
         return Entry(versioned.seqno, decode_commit(payload, what=what))
+
+    def _lost(self, seqno: int, later: int) -> CorruptTableError:
+        return CorruptTableError(f"commit {seqno} of `{self._name}`", f"it is missing, and {later} is there")
 
     def _identity(self, seqno: int) -> str:
         return f"{self._key}@{seqno}"

@@ -133,7 +133,7 @@ class _Sweep:
         candidates = range(first, max(first, self._end))
 
         def is_young(seqno: int) -> bool:
-            return next(self._log.entries(seqno, limit=1)).commit.at > oldest
+            return self._log.entry_from(seqno).commit.at > oldest
 
         return first + bisect_left(candidates, True, key=is_young)  # noqa: FBT003 -- the first that is young
 

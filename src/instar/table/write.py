@@ -134,11 +134,16 @@ def write_rows(
 def store_parts(plan: StoringPlan, batches: Iterable[pa.RecordBatch], task: str) -> Iterator[StoredPart]:
     """Store conformed batches as parts, one in memory at a time; `task` tells attempts apart."""
     order = RowOrder.SORT if plan.order_by else RowOrder.NONE  # sorting by nothing gains nothing
-    parts = write_parts(batches, plan.schema, plan.order_by, order=order, limits=plan.limits)
-    for number, new in enumerate(parts):
-        key = part_key(plan.table_id, plan.write_id, f"{task}-{number}")
-        plan.blob.put(key, memoryview(new.data).cast("B"))  # Arrow says that its bytes are signed
-        yield StoredPart(replace(new.part, key=key), tuple(sorted(new.present)))
+    for new in write_parts(
+        batches,
+        plan.schema,
+        plan.order_by,
+        order=order,
+        limits=plan.limits,
+        key=lambda number: part_key(plan.table_id, plan.write_id, f"{task}-{number}"),
+    ):
+        plan.blob.put(new.part.key, memoryview(new.data).cast("B"))  # Arrow says that its bytes are signed
+        yield StoredPart(new.part, tuple(sorted(new.present)))
 
 
 def key_paths(state: TableState) -> list[tuple[str, ...]]:

@@ -8,6 +8,7 @@ from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
@@ -26,8 +27,7 @@ ROWS = [(at, f"row {at}") for at in range(100)]
 def written() -> NewPart:
     """Return a part of 100 rows, called `t/p`."""
     rows = [{1: a, 2: b} for a, b in ROWS]
-    new = write_part(pa.Table.from_batches([batch_of(rows, SCHEMA, Random(0))]), SCHEMA)
-    return new._replace(part=replace(new.part, key="t/p"))
+    return write_part(pa.Table.from_batches([batch_of(rows, SCHEMA, Random(0))]), SCHEMA, key="t/p")
 
 
 def read(new: NewPart, source: object) -> list[tuple[int, str]]:
@@ -85,6 +85,21 @@ def test_a_file_of_another_schema_is_not_the_part() -> None:
         other = parse_schema_ddl(ddl)
         with pytest.raises(CorruptTableError, match=why):
             list(read_part(new.data, new.part, other, other))
+
+
+def test_a_part_of_the_same_size_and_rows_is_not_the_part() -> None:
+    """A file says which part it is, and is not believed under the key of another."""
+    one, other = written(), written()
+    assert other.data.size == one.data.size
+    elsewhere = replace(one.part, key="t/q")
+    with pytest.raises(CorruptTableError, match="part t/q is corrupt: its file says that it is 't/p'"):
+        next(read_part(other.data, elsewhere, SCHEMA, SCHEMA))
+    table = pa.Table.from_batches([batch_of([{1: 1, 2: "x"}], SCHEMA, Random(0))])
+    foreign = pa.BufferOutputStream()
+    pq.write_table(table.rename_columns(["f1", "f2"]), foreign)
+    part = replace(one.part, rows=1, size=foreign.getvalue().size)
+    with pytest.raises(CorruptTableError, match="says that it is 'nothing'"):
+        next(read_part(foreign.getvalue(), part, SCHEMA, SCHEMA))
 
 
 def test_damage_is_found() -> None:

@@ -47,7 +47,7 @@ def schema_of(ddl: str) -> Schema:
 
 def commit_of(*steps: Step, start: Start | None = None) -> Commit:
     """Wrap steps as a committer would."""
-    return Commit("id", 0, "me", "table", start or Start(0, rollup=False), steps)
+    return Commit("id", 0, "me", "table", start or Start(0, rollup=False), steps, "id")
 
 
 def created(ddl: str = "a int, b string", **more: Any) -> TableState:  # noqa: ANN401 - arguments of Created

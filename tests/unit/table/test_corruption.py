@@ -162,8 +162,6 @@ def test_an_object_from_a_table_of_the_same_shape_is_found(stored: Stored) -> No
     for key in stored.needed:
         data = theirs.get(key.rpartition("/")[2])
         if data is not None and key != MARKER and "/chunks/" not in key and data != stored.objects[key]:
-            if key.startswith("log/"):
-                continue  # the same name and seqno in another store: only the place tells them apart
             stored.check(key, data)
             swapped += 1
     assert swapped > 0
@@ -188,6 +186,33 @@ def test_what_is_missing_is_an_error(stored: Stored) -> None:
             with pytest.raises((CorruptTableError, NotFoundError)):
                 stored.read()
             stored.blob.put(key, data)
+
+
+def test_a_missing_commit_is_found(stored: Stored) -> None:
+    """The log does not seem to end before it, nor is it put together from what is left."""
+    *entries, _ = sorted(key for key in stored.needed if key.startswith("log/"))
+    for key in entries:
+        stored.blob.delete([key])
+        with pytest.raises(CorruptTableError, match="is missing"):
+            stored.read()
+        stored.blob.put(key, stored.objects[key])
+
+
+def test_commits_after_a_gap_are_not_taken_for_what_follows(stored: Stored) -> None:
+    """Who goes on before a gap, because it did not look behind it, does not join what is there."""
+    *_, before, lost, last = sorted(key for key in stored.needed if key.startswith("log/"))
+    with open_store(stored.url, create=False) as store:
+        table = store.table(NAME)
+        assert table.state.seqno == int(last.rpartition("/")[2])
+        stored.blob.delete([lost, last])
+        with open_store(stored.url, create=False) as other:
+            other.table(NAME).configure(skipping="off")
+        stored.blob.put(last, stored.objects[last])
+        with open_store(stored.url, create=False) as other, pytest.raises(CorruptTableError, match="follow"):
+            _ = other.table(NAME).state
+    stored.blob.put(lost, stored.objects[lost])
+    assert stored.read() == stored.truth
+    assert before in stored.needed
 
 
 def test_a_newer_format_is_refused_by_name(stored: Stored) -> None:
