@@ -67,16 +67,25 @@ class Snapshot:
 
         return snapshot_frame(spark, self._services, self._plan, self._pin, self._query)
 
-    def to_arrow(self, where: str | None = None) -> pa.Table:
-        """Return the rows, or those that a Spark SQL condition is true for, as Arrow, without a JVM."""
-        return pa.Table.from_batches(self.to_batches(where), schema=arrow_schema(self.schema))
+    def to_arrow(self, where: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows, or those that a Spark SQL condition is true for, as Arrow, without a JVM.
 
-    def to_batches(self, where: str | None = None) -> Iterator[pa.RecordBatch]:
+        `columns` chooses among those of the snapshot; the condition may look at others.
+        """
+        shown = self.schema if columns is None else self.schema.select(columns)
+        return pa.Table.from_batches(self.to_batches(where, columns), schema=arrow_schema(shown))
+
+    def to_batches(
+        self, where: str | None = None, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
         """Yield the rows batch by batch; with a condition, only parts that may have such rows are read."""
+        plan = self._plan
+        if columns is not None:
+            plan = plan._replace(reader=plan.reader._replace(schema=self.schema.select(columns)))
         if where is None:
-            return read_snapshot(self._services.blob, self._plan)
-        policy = resolve_policy(self._query, self._plan.state.options, self._services.defaults)
-        return read_filtered(self._services, self._plan, self._filter(where), policy)
+            return read_snapshot(self._services.blob, plan)
+        policy = resolve_policy(self._query, plan.state.options, self._services.defaults)
+        return read_filtered(self._services, plan, self._filter(where), policy)
 
     def explain(self, where: str, *, parts: bool = False) -> ScanReport:
         """Report which parts a Spark SQL condition needs, and with `parts` for each of them why."""

@@ -1,0 +1,44 @@
+"""Reads in process: which columns and rows are shown, and files that are not the ones that were written."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+import instar
+from instar.errors import ColumnNotFoundError, CorruptTableError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from instar.api.store import Store
+
+
+def test_a_read_shows_some_of_the_columns(store: Store) -> None:
+    """In the order in which they are named, and a condition may look at others."""
+    table = store.create_table("t", "a bigint, b bigint, c string")
+    table.append(pa.table({"a": [1, 2], "b": [3, 4], "c": ["x", "y"]}))
+    snapshot = table.snapshot()
+    assert snapshot.to_arrow(columns=["c", "a"]).to_pylist() == [{"c": "x", "a": 1}, {"c": "y", "a": 2}]
+    assert snapshot.to_arrow("b > 3", columns=["c"]).to_pylist() == [{"c": "y"}]
+    assert snapshot.to_arrow("b > 4", columns=["c"]).schema.names == ["c"]
+    assert [batch.schema.names for batch in snapshot.to_batches(columns=["b"])] == [["b"]]
+    with pytest.raises(ColumnNotFoundError, match="`d`"):
+        snapshot.to_arrow(columns=["d"])
+    with pytest.raises(ColumnNotFoundError, match="`b`"):
+        table.snapshot(columns=["a"]).to_arrow(columns=["b"])
+
+
+def test_one_part_in_the_place_of_another_is_no_answer(tmp_path: Path) -> None:
+    """Not even one with as many bytes and rows of the same table."""
+    table = instar.open(tmp_path / "lake").create_table("t", "a bigint")
+    for start in (0, 2):
+        table.append(pa.table({"a": [start, start + 1]}))
+    one, other = (tmp_path / "lake").glob("tables/*/parts/*")
+    assert one.stat().st_size == other.stat().st_size
+    one.write_bytes(other.read_bytes())
+    for where in (None, "a = 0 or a = 2"):
+        with pytest.raises(CorruptTableError, match=one.name):
+            table.snapshot().to_arrow(where)
