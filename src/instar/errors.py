@@ -15,7 +15,7 @@
     │   └── ColumnNotFoundError
     ├── ConflictError                   reload and retry
     │   ├── SchemaMismatchError         compare_and_evolve_schema expected another schema
-    │   ├── UpperMismatchError          compare_and_append expected another upper
+    │   ├── UpperMismatchError          an append expected another upper
     │   ├── PartsGoneError              a compaction's inputs were replaced meanwhile
     │   └── TableExistsError
     ├── IncompatibleSchemaError         against the evolution rules: make another change
@@ -264,7 +264,7 @@ class SchemaMismatchError(ConflictError):
 
 
 class UpperMismatchError(ConflictError):
-    """`compare_and_append` expected another upper."""
+    """An append expected another upper."""
 
     code = "upper-mismatch"
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.api.listen import Listen
 from instar.api.snapshot import Snapshot
-from instar.api.writing import as_commit, upsert_data, write_data
+from instar.api.writing import Wishes, as_commit, upsert_data, write_data
 from instar.schema import Schema, SchemaUpdate, as_schema
 from instar.schema.matching import match_by_name
 from instar.state import (
@@ -96,20 +96,22 @@ class Table:
         evolve: bool = False,
         dropped: str = "refuse",
         schema: int | None = None,
+        expected_upper: int | None = None,
     ) -> Commit:
         """Add rows: a Spark or pandas DataFrame, or anything that speaks the Arrow C stream.
 
         Columns match by name. With `evolve`, columns that the table has not are added in the same commit.
         A token makes calling again with the same one do nothing. `schema` writes under an older schema of
         the history; values in columns that were dropped since are refused, unless `dropped` is "discard".
+        With `expected_upper`, nothing is written if somebody else has moved the table's upper meanwhile.
         """
-        return write_data(
-            self._services, self._log, data, token=token, evolve=evolve, dropped=dropped, schema_id=schema
-        )
+        wishes = Wishes(token, evolve, dropped, schema, expected_upper=expected_upper)
+        return write_data(self._services, self._log, data, wishes)
 
-    def apply(self, changes: Data, token: str | None = None) -> Commit:
+    def apply(self, changes: Data, token: str | None = None, *, expected_upper: int | None = None) -> Commit:
         """Add and retract rows: `_diff` is +1 for a row to add and -1 for one to retract."""
-        return write_data(self._services, self._log, changes, token=token, updates=True)
+        wishes = Wishes(token, updates=True, expected_upper=expected_upper)
+        return write_data(self._services, self._log, changes, wishes)
 
     def delete(self, where: str, spark: SparkSession) -> Commit:
         """Retract the rows for which a Spark SQL condition is true: all that are there now, or none."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,8 +20,9 @@ from instar.table.write import ATTEMPTS, WriterSchema, repeated_key, resolve_wri
 if TYPE_CHECKING:
     from instar.state import TableState
     from instar.table import Services, TableLog
+    from instar.table.write import Store
 
-__all__ = ["Commit", "Data", "as_commit", "upsert_data", "write_data"]
+__all__ = ["Commit", "Data", "Wishes", "as_commit", "upsert_data", "write_data"]
 
 Data = Any
 """A Spark DataFrame, or what `instar.parts.open_stream` takes."""
@@ -35,48 +37,45 @@ class Commit(NamedTuple):
     rows: int
 
 
-def write_data(
-    services: Services,
-    log: TableLog,
-    data: Data,
-    *,
-    token: str | None = None,
-    evolve: bool = False,
-    dropped: str = "refuse",
-    schema_id: int | None = None,
-    updates: bool = False,
-) -> Commit:
+class Wishes(NamedTuple):
+    """How rows are to be written; `Table.append` says what each means."""
+
+    token: str | None = None
+    evolve: bool = False
+    dropped: str = "refuse"
+    schema_id: int | None = None
+    updates: bool = False
+    expected_upper: int | None = None
+
+
+def write_data(services: Services, log: TableLog, data: Data, wishes: Wishes) -> Commit:
     """Store rows and commit them."""
+    token, evolve, dropped, schema_id, updates, expected_upper = wishes
     if dropped not in {"refuse", "discard"}:
         raise UsageError(f"dropped={dropped!r}: values of dropped columns are 'refuse'd or 'discard'ed")
     state = log.load()
     if token is not None and state.find_token(token) is not None:
         return as_commit(Committed(state, None), token)
+    store: Store
     if is_spark_frame(data):
         from instar.spark import arrow_frame, incoming_schema, store_frame  # noqa: PLC0415 -- only then
 
         frame = arrow_frame(data)
         writer = resolve_writer(state, incoming_schema(frame), schema_id, evolve=evolve)
-        committed = write_rows(
-            services,
-            log,
-            writer,
-            lambda plan: store_frame(frame, plan, updates=updates),
-            token=token,
-            discard=dropped == "discard",
-        )
+        store = partial(store_frame, frame, updates=updates)
     else:
         stream = open_stream(data)
         writer = resolve_writer(state, stream.schema, schema_id, evolve=evolve)
-        batches = conform(stream, writer.schema, updates=updates)
-        committed = write_rows(
-            services,
-            log,
-            writer,
-            lambda plan: store_parts(plan, batches, "0"),
-            token=token,
-            discard=dropped == "discard",
-        )
+        store = partial(store_parts, batches=conform(stream, writer.schema, updates=updates), task="0")
+    committed = write_rows(
+        services,
+        log,
+        writer,
+        store,
+        token=token,
+        expected_upper=expected_upper,
+        discard=dropped == "discard",
+    )
     return as_commit(committed, token)
 
 
@@ -103,7 +102,7 @@ def upsert_data(services: Services, log: TableLog, data: Data) -> Commit:
                     services,
                     log,
                     WriterSchema(latest, pinned.history.latest_id),
-                    lambda plan, batches=batches: store_parts(plan, batches, "0"),  # type: ignore[misc]
+                    partial(store_parts, batches=batches, task="0"),
                     expected_upper=pinned.upper,
                 )
             except (ConflictError, WriterFencedError):

@@ -13,6 +13,7 @@ from instar.errors import (
     DataMismatchError,
     SchemaMismatchError,
     SchemaNotFoundError,
+    UpperMismatchError,
     UsageError,
     WriterFencedError,
 )
@@ -302,3 +303,17 @@ def test_times_that_became_complete_meanwhile_are_a_conflict(
     meanwhile(lambda: store.table("t").apply(updates(table, (4, 20, 1))))
     table.apply(updates(table, (2, 30, 1), (3, 50, 1)))
     assert [row["a"] for row in rows_of(table)] == [1, 2, 3, 4]
+
+
+def test_an_append_may_expect_an_upper(store: Store) -> None:
+    """Whoever built rows on what the table said can make sure that it still says that."""
+    table = store.create_table("t", "a int")
+    upper = table.upper
+    table.append(ints(a=[1]), expected_upper=upper)
+    with pytest.raises(UpperMismatchError, match="Read the new upper"):
+        table.append(ints(a=[2]), expected_upper=upper)
+    retract = ints(a=[1]).append_column("_diff", pa.array([-1]))
+    with pytest.raises(UpperMismatchError):
+        table.apply(retract, expected_upper=upper)
+    table.apply(retract, expected_upper=table.upper)
+    assert rows_of(table) == []
