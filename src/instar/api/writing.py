@@ -9,12 +9,12 @@ import numpy as np
 import pyarrow as pa
 
 from instar.errors import ConflictError, UsageError, WriterFencedError
-from instar.parts import DIFF, conform, open_stream, rank_rows
+from instar.parts import DIFF, conform, key_stats, open_stream, rank_rows
 from instar.schema import arrow_schema
 from instar.state import Appended
 from instar.table import Committed
 from instar.table.read import read_snapshot
-from instar.table.snapshot import plan_snapshot, resolve_reader
+from instar.table.snapshot import plan_keys, plan_snapshot, resolve_reader
 from instar.table.write import ATTEMPTS, WriterSchema, repeated_key, resolve_writer, store_parts, write_rows
 
 if TYPE_CHECKING:
@@ -116,7 +116,8 @@ def upsert_data(services: Services, log: TableLog, data: Data) -> Commit:
 def _replacing(services: Services, state: TableState, rows: pa.Table) -> pa.Table:
     """Return the rows to add, and with -1 those of the same keys that are there now."""
     latest = state.history.latest
-    plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
+    whole = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
+    plan = plan_keys(services.chunks, whole, key_stats(rows, latest, state.key), rows.num_rows)
     current = pa.Table.from_batches(read_snapshot(services.blob, plan), schema=arrow_schema(latest))
     ranks = rank_rows(pa.concat_tables([current, rows]), latest, state.key)
     here, new = np.split(ranks, [current.num_rows])

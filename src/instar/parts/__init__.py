@@ -8,7 +8,7 @@ from instar.parts.read import needed_fields, read_part
 from instar.parts.rows import compare_bounds, decode_row, may_overlap
 from instar.parts.sort import rank_rows, sort_indices, sort_rows
 from instar.parts.split import write_parts
-from instar.parts.statistics import STATS_BUDGET, compute_stats, present_fields
+from instar.parts.statistics import STATS_BUDGET, column_stats, compute_stats, key_stats, present_fields
 from instar.parts.write import NewPart, PartLimits, RowOrder, write_part
 
 __all__ = [
@@ -21,12 +21,14 @@ __all__ = [
     "NewPart",
     "PartLimits",
     "RowOrder",
+    "column_stats",
     "compare_bounds",
     "compute_stats",
     "conform",
     "consolidate",
     "decode_row",
     "expand",
+    "key_stats",
     "may_overlap",
     "needed_fields",
     "new_columns",

@@ -24,7 +24,15 @@ if TYPE_CHECKING:
 
     from instar.stats import Value
 
-__all__ = ["STATS_BUDGET", "compute_stats", "fit_budget", "integers", "present_fields"]
+__all__ = [
+    "STATS_BUDGET",
+    "column_stats",
+    "compute_stats",
+    "fit_budget",
+    "integers",
+    "key_stats",
+    "present_fields",
+]
 
 STATS_BUDGET: Final = 8 * 1024
 """Bytes of statistics per part: 400 columns of integers, or 58 of the longest texts.
@@ -38,11 +46,21 @@ def compute_stats(
 ) -> dict[int, FieldStats]:
     """Return what is known of each leaf; columns are in the order of the schema, whatever their names."""
     stats = {
-        field.id: _leaf_stats(column)
+        field.id: column_stats(column)
         for field, column in flatten_leaves(table, schema)
         if not isinstance(field.type, List | Map)
     }
     return fit_budget(stats, schema, order_by, budget)
+
+
+def key_stats(table: pa.Table, schema: Schema, key: Sequence[int]) -> dict[int, FieldStats]:
+    """Return what is known of the leaves of a key, as far as they have statistics."""
+    wanted = _leaf_ids(schema, key)
+    return {
+        field.id: column_stats(column)
+        for field, column in flatten_leaves(table, schema)
+        if field.id in wanted and not isinstance(field.type, List | Map)
+    }
 
 
 def fit_budget(
@@ -97,7 +115,8 @@ def _view(column: pa.Array | pa.ChunkedArray, type_: pa.DataType) -> pa.Array | 
     return column.view(type_)
 
 
-def _leaf_stats(column: pa.ChunkedArray) -> FieldStats:
+def column_stats(column: pa.ChunkedArray) -> FieldStats:
+    """Return what is known of one leaf."""
     nulls, nans = column.null_count, 0
     if pa.types.is_floating(column.type):
         is_nan = pc.is_nan(column)

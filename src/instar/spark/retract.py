@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from operator import and_
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+from msgspec.structs import replace
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 from instar.errors import ConflictError, WriterFencedError
-from instar.parts import DIFF
-from instar.schema import format_path
+from instar.parts import DIFF, column_stats
+from instar.schema import Primitive, arrow_type, format_path
 from instar.spark.scan import snapshot_frame
 from instar.spark.store import arrow_frame, incoming_schema, store_frame
-from instar.table.snapshot import plan_snapshot, resolve_reader
+from instar.table.snapshot import plan_keys, plan_snapshot, resolve_reader
 from instar.table.write import ATTEMPTS, key_paths, repeated_key, resolve_writer, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from instar.state import TableState
     from instar.table import Committed, Services, TableLog
+    from instar.table.snapshot import SnapshotPlan
 
 __all__ = ["delete_rows", "upsert_rows"]
+
+_BOUNDED: Final = {"tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz"}
+"""Types whose least and greatest values are bounds, as NaN is not, and go through Arrow."""
 
 
 def delete_rows(spark: SparkSession, services: Services, log: TableLog, where: str) -> Committed:
@@ -53,7 +59,32 @@ def upsert_rows(services: Services, log: TableLog, data: DataFrame) -> Committed
         retracted = gone.withColumn(DIFF, F.lit(-1).cast("long"))
         return retracted.unionByName(data.withColumn(DIFF, F.lit(1).cast("long")), allowMissingColumns=True)
 
-    return _rewrite(data.sparkSession, services, log, replacement)
+    return _rewrite(data.sparkSession, services, log, replacement, partial(_with_keys_of, data, services))
+
+
+def _with_keys_of(data: DataFrame, services: Services, plan: SnapshotPlan) -> SnapshotPlan:
+    """Leave out the parts that can have no row with a key of the data."""
+    state = plan.state
+    fields = {
+        format_path(path): field
+        for path, field in state.history.latest.leaves()
+        if field.id in state.key and isinstance(field.type, Primitive) and field.type.name in _BOUNDED
+    }
+    ends = [end(F.col(path)) for path in fields for end in (F.min, F.max, _count_nulls)]
+    rows, *found = data.agg(F.count("*"), *ends).toArrow().columns
+    keys = {}
+    for low, high, nulls, field in zip(found[::3], found[1::3], found[2::3], fields.values(), strict=True):
+        bounds = pa.chunked_array([*low.chunks, *high.chunks], low.type)
+        try:
+            known = column_stats(bounds.cast(arrow_type(field.type)))
+        except pa.ArrowException:
+            continue  # what does not fit is refused with the rows
+        keys[field.id] = replace(known, nulls=nulls[0].as_py())
+    return plan_keys(services.chunks, plan, keys, rows[0].as_py())
+
+
+def _count_nulls(column: Column) -> Column:
+    return F.count_if(column.isNull())
 
 
 def _rewrite(
@@ -61,13 +92,14 @@ def _rewrite(
     services: Services,
     log: TableLog,
     changes_of: Callable[[DataFrame, TableState], DataFrame],
+    choose: Callable[[SnapshotPlan], SnapshotPlan] = lambda plan: plan,
 ) -> Committed:
     """Commit changes to exactly the rows that they were worked out from; try again if the table moved on."""
     for _ in range(ATTEMPTS):
         pin = log.pinned()
         state = pin.state
         plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
-        current = snapshot_frame(spark, services, plan, pin)
+        current = snapshot_frame(spark, services, choose(plan), pin)
         changes = arrow_frame(changes_of(current, state))
         writer = resolve_writer(state, incoming_schema(changes), state.history.latest_id, evolve=False)
         try:

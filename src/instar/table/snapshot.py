@@ -16,17 +16,27 @@ from instar.errors import ReaderFencedError, SchemaNotFoundError, UsageError
 from instar.schema import Schema, check_reader
 from instar.state.chunk import FILES, PLACES, TIMES, group_name
 from instar.state.manifest import stats_fields
+from instar.stats import bounds_columns
 from instar.table.manifest import keep_parts, load_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from instar.schema import Field
     from instar.state import TableState
     from instar.state.manifest import Columns
+    from instar.stats import FieldStats
     from instar.table.manifest import ChunkReader, Mask
 
-__all__ = ["Reader", "SnapshotPlan", "check_fence", "part_times", "plan_snapshot", "resolve_reader"]
+__all__ = [
+    "Reader",
+    "SnapshotPlan",
+    "check_fence",
+    "part_times",
+    "plan_keys",
+    "plan_snapshot",
+    "resolve_reader",
+]
 
 _OVERLAP_FIELDS: Final = 8
 """How many fields' bounds are compared to tell parts from retractions."""
@@ -98,6 +108,26 @@ def plan_snapshot(chunks: ChunkReader, state: TableState, reader: Reader, as_of:
     merge = visible & ~scan
     kept = keep_parts(columns, scan), keep_parts(columns, merge)
     return SnapshotPlan(state, reader, time, *kept, scan, merge)
+
+
+def plan_keys(
+    chunks: ChunkReader, plan: SnapshotPlan, keys: Mapping[int, FieldStats], rows: int
+) -> SnapshotPlan:
+    """Leave out the parts that can have none of some keys, of which the bounds of each leaf are known."""
+    fields = [field for field in stats_fields(plan.state.history.latest) if field.id in keys]
+    known = load_columns(chunks, plan.state, fields, (FILES,))
+    counts = pa.concat_arrays([known[FILES].column("rows"), pa.array([rows], pa.int64())])
+    kept = np.ones(len(plan.scan_mask), dtype=bool)
+    for field in fields:
+        own = bounds_columns([keys[field.id]], field.type)
+        bounds = pa.concat_batches([known[group_name(field.id)], own])
+        kept &= ~_apart(bounds, counts, len(kept))[:-1]
+    return plan._replace(
+        scan=keep_parts(plan.scan, kept[plan.scan_mask]),
+        merge=keep_parts(plan.merge, kept[plan.merge_mask]),
+        scan_mask=plan.scan_mask & kept,
+        merge_mask=plan.merge_mask & kept,
+    )
 
 
 def _telling_fields(state: TableState) -> list[Field]:

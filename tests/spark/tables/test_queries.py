@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
@@ -287,3 +289,30 @@ def test_an_upsert_asks_for_its_data_once(spark: SparkSession, store: Store) -> 
     seen = found(table.read(spark))
     assert len(seen) == len({k for k, _ in seen}) == 100
     assert [v for _, v in seen].count("new") == 1
+
+
+@pytest.mark.parametrize(
+    "key", ["bigint(k)", "string(k)", "timestamp_millis(k)", "date_add(date'2026-01-01', k)"]
+)
+def test_an_upsert_reads_only_parts_that_may_have_a_key(spark: SparkSession, store: Store, key: str) -> None:
+    """A part whose bounds are elsewhere need not even be there; nulls are keys too."""
+    keys = spark.range(10, 40).selectExpr("int(id) k")
+    frame = keys.selectExpr("k n", f"{key} k", "'old' v")
+    table = store.create_table(
+        "t", f"n int, k {frame.schema['k'].dataType.simpleString()}, v string", key=["k"]
+    )
+    for start in (10, 20, 30):
+        table.append(frame.where(f"n >= {start} and n < {start} + 10").coalesce(1))
+    [gone] = (
+        path
+        for path in Path(store.location).glob("tables/*/parts/*")
+        if 20 in pq.read_table(path)["f1"].to_pylist()
+    )
+    whole = gone.read_bytes()
+    gone.unlink()
+    new = frame.where("n in (12, 18)").selectExpr("n", "k", "'new' v")
+    assert table.upsert(new).rows == 4
+    assert table.upsert(spark.sql("select 0 n, null k, 'new' v")).rows == 1
+    gone.write_bytes(whole)
+    seen = {n: v for n, _, v in found(table.read(spark))}
+    assert seen == dict.fromkeys(range(10, 40), "old") | dict.fromkeys([12, 18, 0], "new")

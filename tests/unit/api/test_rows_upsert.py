@@ -5,13 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from instar.errors import ConflictError, DataMismatchError, UsageError
+import instar
+from instar.errors import ConflictError, DataMismatchError, StorageError, UsageError
 from instar.table.write import write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from pathlib import Path
 
     from instar.api.store import Store
     from instar.api.table import Table
@@ -152,3 +155,33 @@ def test_an_upsert_that_never_comes_first_gives_up(store: Store, monkeypatch: py
     with pytest.raises(ConflictError, match="cannot upsert into `t`"):
         table.upsert(pa.table({"k": pa.array([1], pa.int32())}))
     assert rows_of(table) == [(2,)] * 5
+
+
+def test_only_parts_that_may_have_a_key_are_read(tmp_path: Path) -> None:
+    """The time and memory of an upsert depend on the parts that it touches, and not on the table."""
+    table = instar.open(tmp_path / "lake").create_table(
+        "t", "k bigint, s struct<t: string>, v int", key=["k"]
+    )
+    schema = table.snapshot().to_arrow().schema
+
+    def rows(*keys: int | None, v: int) -> pa.Table:
+        return pa.table({"k": keys, "s": [{"t": "x"}] * len(keys), "v": [v] * len(keys)}, schema=schema)
+
+    for start in (0, 10, 20):
+        table.append(rows(*range(start, start + 10), v=1))
+    table.append(rows(None, 100, v=1))
+    [gone] = (
+        path
+        for path in (tmp_path / "lake").glob("tables/*/parts/*")
+        if 10 in pq.read_table(path)["f1"].to_pylist()
+    )
+    whole = gone.read_bytes()
+    gone.unlink()
+    assert table.upsert(rows(3, 5, v=2)).rows == 4
+    assert table.upsert(rows(25, 28, None, v=2)).rows == 6
+    with pytest.raises((StorageError, FileNotFoundError)):
+        table.upsert(rows(12, v=2))
+    gone.write_bytes(whole)
+    assert table.upsert(rows(12, v=2)).rows == 2
+    found = {row["k"]: row["v"] for row in table.snapshot().to_arrow().to_pylist()}
+    assert found == dict.fromkeys([*range(30), 100], 1) | dict.fromkeys([3, 5, 25, 28, 12, None], 2)
