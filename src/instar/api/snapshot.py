@@ -87,8 +87,8 @@ class Snapshot:
     def to_batches(self, where: str | None = None) -> Iterator[pa.RecordBatch]:
         """Yield the rows batch by batch, as `to_arrow` returns them, without holding them all.
 
-        Parts are opened as the iterator goes on. Rows that have to be added up, because of retractions, are
-        held together.
+        Parts are opened as the iterator goes on, so keep the snapshot as long. Rows that have to be added up,
+        because of retractions, are held together.
         """
         if where is None:
             return read_snapshot(self._services.blob, self._plan)
