@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from instar import Store, Table
 
-SETTINGS = {
+SETTINGS: dict[str, bool | float | int | str | None] = {
     "spark.connect.grpc.binding.address": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.host": "127.0.0.1",
@@ -110,7 +110,7 @@ def fail(client: Client) -> dict[str, object]:
         "table.read": lambda: client.table.read(client.spark),
         "register": lambda: instar.register(client.spark, client.store),
     }
-    found = {name: outcome(call) for name, call in refused.items()}
+    found: dict[str, object] = {name: outcome(call) for name, call in refused.items()}
     client.table.evolve().widen_column("k", "bigint").commit()
     found["fence"] = outcome(late.collect)
     found["fence in a stream"] = outcome(lambda: client.stream(schema="0"))
