@@ -1,4 +1,4 @@
-"""Write the reference pages that are made from the code: docs/errors.md and docs/cli.md.
+"""Write the reference pages that are made from the code: docs/api.md, docs/errors.md, docs/cli.md.
 
 With `--check`, write nothing and fail if a page differs from what the code says.
 """
@@ -16,6 +16,7 @@ import typer.main
 
 from instar import errors
 from instar.cli import app
+from tools.api_reference import render_reference, table_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,7 +41,7 @@ def render_errors() -> str:
         answer = errors.disposition(kind)
         meaning = " ".join((inspect.getdoc(kind) or "").split())
         row = (f"`{kind.code}`", f"`{kind.__name__}`", answer.exit_code, answer.http_status, meaning)
-        lines.append(_row(*row))
+        lines.append(table_row(*row))
     return "\n".join(lines) + "\n"
 
 
@@ -68,13 +69,9 @@ def render_cli() -> str:
         records = [param.get_help_record(context) for param in command.get_params(context)]
         if any(records):
             lines += ["| argument or option | meaning |", "|---|---|"]
-            lines += [_row(f"`{record[0]}`", record[1]) for record in records if record]
+            lines += [table_row(f"`{record[0]}`", record[1]) for record in records if record]
             lines += [""]
     return "\n".join(lines).rstrip() + "\n"
-
-
-def _row(*cells: object) -> str:
-    return "| " + " | ".join(str(cell).replace("|", "\\|") for cell in cells) + " |"
 
 
 def _markdown(text: str) -> str:
@@ -87,7 +84,16 @@ def _markdown(text: str) -> str:
     )
 
 
-PAGES = {DOCS / "errors.md": render_errors, DOCS / "cli.md": render_cli}
+def render_api() -> str:
+    """Return the text of docs/api.md."""
+    return render_reference(NOTICE)
+
+
+PAGES = {
+    DOCS / "api.md": render_api,
+    DOCS / "errors.md": render_errors,
+    DOCS / "cli.md": render_cli,
+}
 
 
 def main(*, check: bool) -> int:

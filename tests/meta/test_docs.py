@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import instar
 from tests.meta.modules import ROOT
 from tools.generate_docs import PAGES, commands, error_classes
 
@@ -38,6 +39,35 @@ def test_every_command_is_documented_and_says_what_it_does() -> None:
     headings = re.findall(r"^## (.+)$", (ROOT / "docs" / "cli.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert headings == [name for name, _ in commands()]
     assert [name for name, command in commands() if not command.help] == []
+
+
+def test_every_public_name_is_documented() -> None:
+    """docs/api.md has a heading for each name that `import instar` gives, and for what tables return."""
+    text = (ROOT / "docs" / "api.md").read_text(encoding="utf-8")
+    headings = {name.removeprefix("instar.") for name in re.findall(r"^#+ (.+)$", text, re.MULTILINE)}
+    assert set(instar.__all__) - {"__version__"} <= headings
+    assert {"CommitInfo", "VacuumReport", "SchemaUpdate", "Conjunct"} <= headings
+
+
+PROSE = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+LINK = re.compile(r"\]\((?!https?:)([^)#\s]*)(?:#([^)\s]+))?\)")
+
+
+@pytest.mark.parametrize("page", PROSE, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    """A link inside the project names a file that is there, and a heading that it has."""
+    for target, heading in LINK.findall(page.read_text(encoding="utf-8")):
+        found = page.parent / target if target else page
+        assert found.exists(), target
+        if heading:
+            titles = re.findall(r"^#+ (.+)$", found.read_text(encoding="utf-8"), re.MULTILINE)
+            assert heading in {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_every_page_is_on_the_map() -> None:
+    """README links every page of docs/."""
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert [page.name for page in (ROOT / "docs").glob("*.md") if f"docs/{page.name})" not in text] == []
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])

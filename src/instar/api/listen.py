@@ -27,13 +27,16 @@ class Changes(NamedTuple):
     """Updates that have become complete, by time: rows with `_ts` and `_diff`, and the upper they reach."""
 
     rows: pa.Table
+    """The columns of the reader's schema, then `_ts`, the time of an update, and `_diff`, +1 or -1."""
     upper: int
+    """All times before this have been told; `listen(since=upper - 1)` goes on from here."""
 
 
 class Listen:
     """An iterator over changes. Its schema is checked again whenever the table has evolved.
 
     It waits for the next change, and ends when `timeout` seconds have passed without one (None: never).
+    The attribute `upper` says how far it has come: everything before it has been told.
     """
 
     def __init__(

@@ -32,9 +32,15 @@ def open_store(
     Opening writes nothing. Where there is nothing yet, the first table that is created makes the store;
     with `create=False` it must be there already. A location that holds something else is refused.
 
-    `consensus` is where the logs of a store are kept if not in the store itself: `postgresql://…`.
-    `options` are named as the clouds' own tools name them, such as `AWS_ENDPOINT_URL`. `defaults` are
-    options for tables that do not say otherwise, such as {"skipping": "audit"}, for whoever opens it so.
+    `location` is a path, `file://…`, `memory://name` (shared within the process), `s3://…`, `gs://…` or
+    `az://…`. `consensus` is where the logs of a store are kept if not in the store itself:
+    `postgresql://…`, with everything that libpq takes, and `schema=…` for another schema than `instar`.
+
+    `options` are settings of the object store, named as the clouds' own tools name them:
+    `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`, and
+    those that begin with `GOOGLE_` or `AZURE_`. What is not given is taken from environment variables of
+    the same names. `defaults` are table options, such as {"skipping": "audit"}, for tables that do not say
+    otherwise; they are not stored, and hold for whoever opens the store so.
     """
     usual = dict(defaults or {})
     check_options(usual)

@@ -19,6 +19,10 @@ def register(spark: SparkSession, store: Store) -> list[str]:
     now. A query whose schema can no longer be honoured raises `ReaderFencedError`; registering again takes
     the schemas of then, and tables that are new. A view of the same name is replaced, in this session only;
     no setting of the session is changed. Names with `/` are quoted in SQL: select * from `billing/events`.
+
+    A client of Spark Connect has no views, for they need the JVM: where the store has tables, the source and
+    sink are made known and then `UsageError` is raised. `instar.spark.register_source(spark)` does the
+    first alone.
     """
     from instar.spark import make_views, register_source  # noqa: PLC0415 -- only who needs Spark loads it
 

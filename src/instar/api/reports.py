@@ -15,7 +15,8 @@ __all__ = ["scan_reports"]
 def scan_reports(frame: DataFrame) -> list[ScanReport]:
     """Plan a DataFrame without running it, and report on each scan of an instar table in it.
 
-    A table that holds retractions is scanned twice: once as it is, and once where rows have to be added up.
+    The filters are those that Spark's optimizer has pushed down to each scan. A table that holds retractions
+    is scanned twice: once as it is, and once where rows have to be added up.
     """
     from instar.spark import reports_of  # noqa: PLC0415 -- only who needs Spark loads it
 

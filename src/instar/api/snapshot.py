@@ -28,7 +28,11 @@ __all__ = ["Snapshot"]
 
 
 class Snapshot:
-    """The rows as of one time, under one schema. No vacuum deletes them while somebody holds it."""
+    """The rows as of one time, under one schema. No vacuum deletes them while somebody holds it.
+
+    Its `where` is a condition in Spark SQL over the columns of its schema, chosen or not. Text is understood
+    as Spark understands it in UTC and ANSI mode.
+    """
 
     def __init__(
         self,
@@ -48,7 +52,7 @@ class Snapshot:
 
     @property
     def schema(self) -> Schema:
-        """The schema of the rows."""
+        """The schema of the rows: that of the reader, and of the columns that were chosen."""
         return self._plan.reader.schema
 
     @property
@@ -62,7 +66,12 @@ class Snapshot:
         return self._plan.state.seqno
 
     def to_spark(self, spark: SparkSession) -> DataFrame:
-        """Return the rows as a DataFrame, read by Spark's own Parquet reader."""
+        """Return the rows as a DataFrame, read by Spark's own Parquet reader.
+
+        Each query of it opens only the parts that its filters need. It needs a session with a JVM of its
+        own; a client of Spark Connect reads with `spark.read.format("instar")`. Spark opens the files
+        itself, so for a store at a URL the session needs a file system of that scheme, and its settings.
+        """
         from instar.spark import snapshot_frame  # noqa: PLC0415 -- only who needs Spark loads it
 
         return snapshot_frame(spark, self._services, self._plan, self._pin, self._query)
@@ -70,7 +79,9 @@ class Snapshot:
     def to_arrow(self, where: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows, or those that a Spark SQL condition is true for, as Arrow, without a JVM.
 
-        `columns` chooses among those of the snapshot; the condition may look at others.
+        Only parts that may have such rows are read. A condition that cannot be decided for a row without
+        Spark raises `UsageError`; one that fails on a row does too. `columns` chooses among those of the
+        snapshot; the condition may look at others.
         """
         shown = self.schema if columns is None else self.schema.select(columns)
         return pa.Table.from_batches(self.to_batches(where, columns), schema=arrow_schema(shown))
@@ -78,14 +89,22 @@ class Snapshot:
     def to_batches(
         self, where: str | None = None, columns: Sequence[str] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        """Yield the rows batch by batch; with a condition, only parts that may have such rows are read."""
+        """Yield the rows batch by batch, as `to_arrow` returns them, without holding them all.
+
+        Parts are opened as the iterator goes on. Rows that have to be added up, because of retractions, are
+        held together.
+        """
         plan = self._plan
         if columns is not None:
             plan = plan._replace(reader=plan.reader._replace(schema=self.schema.select(columns)))
         if where is None:
-            return read_snapshot(self._services.blob, plan)
+            return self._hold(read_snapshot(self._services.blob, plan))
         policy = resolve_policy(self._query, plan.state.options, self._services.defaults)
-        return read_filtered(self._services, plan, self._filter(where), policy)
+        return self._hold(read_filtered(self._services, plan, self._filter(where), policy))
+
+    def _hold(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Keep the snapshot as long as somebody reads from it, and so the files that it needs."""
+        yield from batches
 
     def explain(self, where: str, *, parts: bool = False) -> ScanReport:
         """Report which parts a Spark SQL condition needs, and with `parts` for each of them why."""

@@ -33,7 +33,10 @@ __all__ = ["Store"]
 
 
 class Store:
-    """Tables by name, in one location. Threads may share it."""
+    """Tables by name, in one location. Threads may share it.
+
+    The attribute `location` is the path or URL in full. In a `with` statement it is closed at the end.
+    """
 
     def __init__(self, location: str, services: Services, unwritten: StoreMarker | None = None) -> None:
         self.location = location
@@ -49,13 +52,19 @@ class Store:
         key: Sequence[str] = (),
         options: Mapping[str, ConfigValue] | None = None,
     ) -> Table:
-        """Create a table. Its files are sorted by `order_by`; `key` identifies a row for upserts."""
+        """Create a table. Its files are sorted by `order_by`; `key` identifies a row for upserts.
+
+        A name is one or more segments joined by `/`, such as `billing/events`. Both kinds of columns are
+        given by path, members of structs included (`addr.city`); columns of the key can never be dropped.
+        `options` are those of `Table.configure`. If there is a table of this name, `TableExistsError` is
+        raised.
+        """
         self.initialise()
         log = create_table(self._services, name, schema, order_by=order_by, key=key, options=options)
         return Table(self._services, log)
 
     def table(self, name: str) -> Table:
-        """Open a table."""
+        """Open a table, or raise `TableNotFoundError`."""
         check_table_name(name)
         services = self._found()
         log = TableLog(services, name)
@@ -67,16 +76,22 @@ class Store:
         return list_tables(self._found(), prefix)
 
     def find_tables(self, prefix: str = "") -> list[Table]:
-        """Open all tables whose names begin with a prefix, at once."""
+        """Open all tables whose names begin with a prefix, at once, in the order of their names.
+
+        Their states are read side by side, so it is much faster than opening them one by one.
+        """
         services = self._found()
         return [Table(services, log) for log in find_tables(services, prefix)]
 
     def drop_table(self, name: str) -> None:
-        """End a table. Its name is free at once; what it held goes with the next vacuum."""
+        """End a table. Its name is free at once; what it held goes with the next vacuum of the store.
+
+        Its handles raise `TableNotFoundError` from then on; a snapshot that somebody holds stays readable.
+        """
         drop_table(self._found(), name)
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
-        """Vacuum every table, and what tables that were dropped have left."""
+        """Vacuum every table, as `Table.vacuum` does, and what tables that were dropped have left."""
         services = self._found()
         reports = [
             vacuum_table(services, name, grace_ms=grace_ms, dry_run=dry_run) for name in log_names(services)
@@ -85,7 +100,10 @@ class Store:
         return VacuumReport(*(sum(column) for column in zip(*reports, strict=True)))
 
     def initialise(self) -> bool:
-        """Make the location a store; False if it already was one."""
+        """Make the location a store; False if it already was one.
+
+        `create_table` does this by itself: call it to have a store without tables.
+        """
         if self._unwritten is None:
             return False
         wanted = self._unwritten

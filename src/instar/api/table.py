@@ -44,11 +44,17 @@ class CommitInfo(NamedTuple):
     """One line of a table's log: who did what, when, under which schema."""
 
     seqno: int
+    """The version of the table that the commit made."""
     at: datetime
+    """When it was made, by the clock of its writer, in UTC."""
     by: str
+    """The user and the machine."""
     what: str
+    """What its steps did, in words."""
     schema_id: int | None
+    """The schema that it wrote under or evolved to, if it did either."""
     commit_id: str
+    """The id that the writer drew for it."""
 
 
 class Table:
@@ -65,7 +71,7 @@ class Table:
 
     @property
     def state(self) -> TableState:
-        """The durable state, as of now."""
+        """The durable state, as of now: what everything else here is answered from."""
         return self._log.load()
 
     @property
@@ -80,12 +86,12 @@ class Table:
 
     @property
     def upper(self) -> int:
-        """All times before this are complete."""
+        """All times before this are complete: no update will be added to them."""
         return self.state.upper
 
     @property
     def since(self) -> int:
-        """Times before this may have been merged together."""
+        """Times before this may have been merged together, and cannot be read any more."""
         return self.state.since
 
     def append(
@@ -100,27 +106,53 @@ class Table:
     ) -> Commit:
         """Add rows: a Spark or pandas DataFrame, or anything that speaks the Arrow C stream.
 
-        Columns match by name. With `evolve`, columns that the table has not are added in the same commit.
-        A token makes calling again with the same one do nothing. `schema` writes under an older schema of
-        the history; values in columns that were dropped since are refused, unless `dropped` is "discard".
-        With `expected_upper`, nothing is written if somebody else has moved the table's upper meanwhile.
+        Columns match by name, in any case of letters; missing ones are null, and numbers widen. What does
+        not fit raises `DataMismatchError` with the column, the row and the reason, and nothing is committed.
+
+        A token makes calling again with the same one do nothing and return what the first call did. It is
+        remembered until 1,000 commits with other tokens have followed.
+
+        With `evolve`, columns and struct members that the table has not are added in the same commit, at
+        the end and nullable, in the narrowest type that holds the data's. Without, they do not fit.
+
+        `schema` writes under an older schema of the history, by its id. Values in columns that were dropped
+        since raise `WriterFencedError`, for nobody could read them; `dropped="discard"` lets them go.
+
+        With `expected_upper`, nothing is written if somebody else has moved the table's `upper` meanwhile:
+        `UpperMismatchError` says what it is now.
         """
         wishes = Wishes(token, evolve, dropped, schema, expected_upper=expected_upper)
         return write_data(self._services, self._log, data, wishes)
 
     def apply(self, changes: Data, token: str | None = None, *, expected_upper: int | None = None) -> Commit:
-        """Add and retract rows: `_diff` is +1 for a row to add and -1 for one to retract."""
+        """Add and retract rows: `_diff` is +1 for a row to add and -1 for one to retract.
+
+        The data has the columns of the table and `_diff`, any whole number: how often the row is added.
+        Without it, rows are added once. `_ts`, if there is one, is the time of each update, not before
+        `upper`. Whether a row is there is not looked up: one that is retracted more often than it was added
+        makes reading raise `NegativeCountError`. `token` and `expected_upper` are those of `append`.
+        """
         wishes = Wishes(token, updates=True, expected_upper=expected_upper)
         return write_data(self._services, self._log, changes, wishes)
 
     def delete(self, where: str, spark: SparkSession) -> Commit:
-        """Retract the rows for which a Spark SQL condition is true: all that are there now, or none."""
+        """Retract the rows for which a Spark SQL condition is true: all that are there now, or none.
+
+        Where others write at the same time, what is to go is worked out again, up to five times; then
+        `ConflictError` is raised. The rows can still be read as of earlier times.
+        """
         from instar.spark import delete_rows  # noqa: PLC0415 -- only who needs Spark loads it
 
         return as_commit(delete_rows(spark, self._services, self._log, where))
 
     def upsert(self, data: Data) -> Commit:
-        """Add rows to a table with a key, in place of those that have the same key."""
+        """Add rows to a table with a key, in place of those that have the same key.
+
+        A row of the data is a whole row: columns that it leaves out become null. Keys are equal as rows
+        are, null to null. Two rows of one key in the data raise `UsageError`, and so does a table without a
+        key. Where others write at the same time, it is worked out again, as for `delete`.
+        `Commit.rows` counts retracted rows too.
+        """
         return upsert_data(self._services, self._log, data)
 
     def snapshot(
@@ -132,6 +164,9 @@ class Table:
     ) -> Snapshot:
         """Return the rows as of a time, under the latest schema or another, all columns or only some.
 
+        `as_of` is a time from `since` up to, not including, `upper`; without it, it is the last that is
+        complete. `schema` is an id of the history or a `Schema`; if it can no longer be honoured for the
+        columns that are read, `ReaderFencedError` is raised here. `columns` are names of top-level columns.
         `skipping` is "on", "off" or "audit", if it shall not be what the session, the table or the store say.
         """
         return Snapshot(
@@ -139,11 +174,14 @@ class Table:
         )
 
     def explain(self, where: str, *, parts: bool = False) -> ScanReport:
-        """Report which parts a Spark SQL condition needs now, and with `parts` for each of them why."""
+        """Report which parts a Spark SQL condition needs now, and with `parts` for each of them why.
+
+        No data file is opened.
+        """
         return self.snapshot().explain(where, parts=parts)
 
     def read(self, spark: SparkSession) -> DataFrame:
-        """Return the rows as of now as a Spark DataFrame."""
+        """Return the rows as of now as a Spark DataFrame: `snapshot().to_spark(spark)`."""
         return self.snapshot().to_spark(spark)
 
     def follow(self, spark: SparkSession) -> DataFrame:
@@ -163,27 +201,37 @@ class Table:
         columns: Sequence[str] | None = None,
         timeout: float | None = None,
     ) -> Listen:
-        """Iterate over the updates after a time, until `timeout` seconds pass without one (None: never)."""
+        """Iterate over the updates after a time, until `timeout` seconds pass without one (None: never).
+
+        Without `since`, it begins with what comes after this call. `schema` and `columns` are those of
+        `snapshot`; a schema that can no longer be honoured raises `ReaderFencedError` on the next step.
+        """
         return Listen(self._services, self._log, since=since, schema=schema, columns=columns, timeout=timeout)
 
     def evolve(self) -> SchemaUpdate:
-        """Begin a change of schema: add steps, then `commit()`."""
-        state = self.state
-        history = state.history
-        return SchemaUpdate(
-            history, lambda schema: self._evolve(history.latest_id, schema, state.table_id), self.name
-        )
+        """Begin a change of schema: add steps, then `commit()`.
+
+        The steps are for the schema that is the latest now; if another has come when they are committed,
+        `SchemaMismatchError` is raised.
+        """
+        history = self.state.history
+        return SchemaUpdate(history, lambda schema: self._evolve(history.latest_id, schema), self.name)
 
     def compare_and_evolve_schema(self, expected_id: int | None, schema: SchemaLike) -> int:
         """Make a schema the latest if `expected_id` is, and return its id.
 
         A `Schema` is taken by its field ids; every other form is matched by name. The latest schema again
         changes nothing. After a lost reply the commit is looked for, so a retry finds its own success.
+        If another id is the latest, `SchemaMismatchError` says which; if the schema breaks a rule,
+        `IncompatibleSchemaError` has every violation.
         """
         return self._evolve(expected_id, schema)
 
     def configure(self, **options: ConfigValue | None) -> None:
-        """Set options of the table, or with None take them back."""
+        """Set options of the table, or with None take them back.
+
+        The options are below, under "Table options"; another name or value raises `UsageError`.
+        """
         self._log.commit(lambda state: configure(self._log.check_exists(state), options))
 
     def history(self) -> list[CommitInfo]:
@@ -191,12 +239,16 @@ class Table:
         return [_describe(entry) for entry in reversed(list(self._log.entries()))]
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
-        """Delete what nothing can reach any more and is older than the grace period, in milliseconds."""
+        """Delete what nothing can reach any more and is older than the grace period, in milliseconds.
+
+        That is what writes left that never committed, what newer rollups have replaced, and old entries of
+        the log. Whoever reads or writes is not disturbed. With `dry_run`, only the report is made.
+        """
         return vacuum_table(self._services, self.name, grace_ms=grace_ms, dry_run=dry_run)
 
-    def _evolve(self, expected_id: int | None, schema: SchemaLike, table_id: str | None = None) -> int:
+    def _evolve(self, expected_id: int | None, schema: SchemaLike) -> int:
         def decide(state: TableState | None) -> tuple[Step, ...]:
-            current = self._log.check_exists(state, table_id)
+            current = self._log.check_exists(state)
             return evolve(current, expected_id, self._resolve(current, schema))
 
         state, entry = self._log.commit(decide)

@@ -32,9 +32,13 @@ class Commit(NamedTuple):
     """What a write came to: the version it made, its time, its schema, and how many updates it has."""
 
     seqno: int
+    """The version of the table that it made."""
     ts: int
+    """Its time: a snapshot as of it has the rows, and listening since it begins after them."""
     schema_id: int
+    """The schema that it was written under."""
     rows: int
+    """How many updates it holds, those that retract included."""
 
 
 class Wishes(NamedTuple):

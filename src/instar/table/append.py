@@ -35,8 +35,8 @@ class PartWriter:
     """
 
     def __init__(self, services: Services, log: TableLog, table_id: str, write_id: str) -> None:
+        log.bind(table_id)  # parts are no use to a later table of the same name
         self.write_id = write_id
-        self._table_id = table_id  # parts are no use to a later table of the same name
         self._services = services
         self._log = log
         self._chunks = ChunkWriter(services, table_id, write_id)  # one, so that no two chunks get one key
@@ -100,7 +100,7 @@ class PartWriter:
     def _check(self, state: TableState | None) -> TableState:
         """Return a state that the parts can be committed to: they are still there, and so is their table."""
         self._services.leases.check(self.write_id)
-        return self._log.check_exists(state, self._table_id)
+        return self._log.check_exists(state)
 
     def _laid_out(
         self, parts: Sequence[Part], schema_id: int, evolved: Schema | None = None

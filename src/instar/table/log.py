@@ -109,6 +109,7 @@ class TableLog:
         self._name = name
         self._key = services.log_key(name)
         self._state: TableState | None = None
+        self._table_id: str | None = None  # of the table that this handle is on, once it has seen one
         self._looked_at = 0  # when the state was last known to be current
         self._lock = threading.RLock()
         self._commit_lock = threading.Lock()
@@ -130,10 +131,15 @@ class TableLog:
             isinstance(step, Dropped) for step in self._decode(head).commit.steps
         )
 
-    def check_exists(self, state: TableState | None, table_id: str | None = None) -> TableState:
-        """Return a state of a table that is there, or raise; with an id, not of a later one of its name."""
-        if state is None or state.dropped or state.table_id != (table_id or state.table_id):
+    def bind(self, table_id: str) -> None:
+        """Stay with the table that has this id, as this handle does with the first one that it sees."""
+        self._table_id = table_id
+
+    def check_exists(self, state: TableState | None) -> TableState:
+        """Return a state of a table that is there, or raise: also if it is a later table of the same name."""
+        if state is None or state.dropped or state.table_id != (self._table_id or state.table_id):
             raise TableNotFoundError(self._name, dropped=state is not None)
+        self.bind(state.table_id)
         return state
 
     def refresh(self) -> TableState | None:
@@ -152,15 +158,13 @@ class TableLog:
         of: a vacuum that did not see the lease has kept what that state refers to, and one that did keeps it.
         """
         leases = self._services.leases
-        while True:
-            known = self.load()
-            with ExitStack() as undo:
-                lease = leases.take(known.table_id, known.base.seqno, write_id)
-                undo.callback(leases.release, lease)
-                state = self._load_newest_layout()
-                if state.table_id == known.table_id:  # otherwise the lease is on a table that has ended
-                    undo.pop_all()
-                    return Pin(state, leases, lease)
+        known = self.load()
+        lease = leases.take(known.table_id, known.base.seqno, write_id)
+        with ExitStack() as undo:
+            undo.callback(leases.release, lease)
+            pin = Pin(self._load_newest_layout(), leases, lease)
+            undo.pop_all()
+        return pin
 
     def entries(self, from_seqno: int = 0) -> Iterator[Entry]:
         """Yield the commits of the log from a seqno on, as far back as it has not been truncated."""
@@ -290,6 +294,7 @@ class TableLog:
         """Apply a commit that has just landed, unless a refresh by another thread has been faster."""
         with self._lock:
             self._looked_at = self._services.clock()
+            self.bind(entry.commit.table_id)
             if self._state is None or entry.seqno == self._state.seqno + 1:
                 self._state = apply(self._state, self._name, entry.seqno, entry.commit)
             return self._state

@@ -231,7 +231,14 @@ class TablesMachine(RuleBasedStateMachine):
         return ObjectBlob.in_memory()
 
     def log(self, handle: int, name: str) -> TableLog:
-        return self.logs[handle].setdefault(name, TableLog(self.services[handle], name))
+        """Return a handle's log; one of a table that has ended is only good for as long as it has no heir."""
+        log = self.logs[handle].setdefault(name, TableLog(self.services[handle], name))
+        model = self.tables.get(name)
+        if model is not None and log._table_id not in {None, model.table_id}:
+            with one_of({TableNotFoundError}):
+                log.load()
+            log = self.logs[handle][name] = TableLog(self.services[handle], name)
+        return log
 
     def settle(self, handle: int, name: str) -> None:
         self.log(handle, name).settle()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 
 import instar
 from instar.table.metrics import PARTS_SKIPPED
@@ -136,7 +137,7 @@ def test_a_loaded_frame_stays_as_it_was_and_is_fenced_when_it_is_planned(
     assert load(spark, store, "t").count() == 2
     late = load(spark, store, "t")
     table.evolve().drop_column("v").commit()
-    with pytest.raises(Exception, match="reader of `t` at schema 0 is fenced"):
+    with pytest.raises(AnalysisException, match=r"ReaderFencedError: reader of `t` at schema 0 is fenced"):
         late.select("k").collect()
 
 
@@ -149,16 +150,16 @@ def test_a_frame_is_written_in_one_commit(spark: SparkSession, store: Store) -> 
         writer.options(store=store.location, table="t").save()
     assert sorted(table.snapshot().to_arrow().column("k").to_pylist()) == list(range(100))
     assert len([commit for commit in table.history() if "appended" in commit.what]) == 1
-    with pytest.raises(Exception, match="only adds rows"):
+    with pytest.raises(AnalysisException, match="only adds rows"):
         frame.write.format("instar").mode("overwrite").options(store=store.location, table="t").save()
 
 
 def test_what_cannot_be_is_said(spark: SparkSession, store: Store) -> None:
     """Missing options, unknown tables and types that Spark does not take from Python are named."""
     store.create_table("months", "m interval year to month")
-    with pytest.raises(Exception, match=r"needs \.option\(.store"):
+    with pytest.raises(AnalysisException, match=r"needs \.option\(.store"):
         spark.read.format("instar").load()
-    with pytest.raises(Exception, match="table `nope` does not exist"):
+    with pytest.raises(AnalysisException, match="TableNotFoundError: table `nope` does not exist"):
         load(spark, store, "nope")
     with pytest.raises(Exception, match="column `m` is interval year to month"):
         load(spark, store, "months")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 
 import instar
 from instar.errors import ColumnNotFoundError, CorruptTableError
+from instar.table.leases import list_leases
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +31,20 @@ def test_a_read_shows_some_of_the_columns(store: Store) -> None:
         snapshot.to_arrow(columns=["d"])
     with pytest.raises(ColumnNotFoundError, match="`b`"):
         table.snapshot(columns=["a"]).to_arrow(columns=["b"])
+
+
+def test_batches_keep_what_they_read(store: Store) -> None:
+    """Nobody has the snapshot any more, but whoever reads on holds the files against a vacuum."""
+    table = store.create_table("t", "a bigint")
+    for number in range(3):
+        table.append(pa.table({"a": [number]}))
+    batches = table.snapshot().to_batches()
+    first = next(batches)
+    gc.collect()
+    assert list(list_leases(table._services, table.state.table_id))
+    assert [first, *batches][-1].num_rows == 1
+    gc.collect()
+    assert not list(list_leases(table._services, table.state.table_id))
 
 
 def test_one_part_in_the_place_of_another_is_no_answer(tmp_path: Path) -> None:

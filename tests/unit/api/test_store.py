@@ -8,6 +8,7 @@ import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 
 from instar.api import open_store
@@ -26,7 +27,10 @@ from tests.faults import Faults, Outcome, UnreliableBlob
 from tests.tables import append_parts, small_numbers
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+    from instar.api import Table
 
 
 def memory() -> str:
@@ -191,7 +195,6 @@ def test_a_change_to_a_table_that_began_anew_is_refused() -> None:
     with pytest.raises(TableNotFoundError):
         update.commit()
     assert store.table("events").schema.names == ("other",)
-    assert table.schema.names == ("other",)
 
 
 def test_the_log_says_who_did_what() -> None:
@@ -257,3 +260,25 @@ def test_a_schema_is_taken_by_name_or_by_id() -> None:
         table.compare_and_evolve_schema(0, "a bigint")
     assert (caught.value.expected, caught.value.current) == (0, 1)
     assert [field.id for field in table.schema.fields] == [1, 2, 3]
+
+
+def test_a_handle_stays_with_its_table() -> None:
+    """A later table of the same name is another one: nothing is read from it or written to it by mistake."""
+    store = open_store(memory())
+    table = store.create_table("t", "a bigint")
+    opened = store.table("t")
+    store.drop_table("t")
+    later = store.create_table("t", "b string")
+    for old in (table, opened):
+        uses: list[Callable[[Table], object]] = [
+            lambda it: it.schema,
+            lambda it: it.snapshot(),
+            lambda it: it.append(pa.table({"a": [1]})),
+            lambda it: it.evolve().add_column("c", "int").commit(),
+            lambda it: it.configure(skipping="off"),
+        ]
+        for use in uses:
+            with pytest.raises(TableNotFoundError, match="was dropped"):
+                use(old)
+    assert later.history()[0].seqno == 2
+    assert later.schema.names == ("b",)
