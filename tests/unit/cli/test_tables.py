@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -71,7 +71,7 @@ def test_log_says_who_did_what_under_which_schema(store: str) -> None:
         (0, "created", 0),
     ]
     assert (
-        "1 older commits are not shown"
+        "1 older commit is not shown"
         in instar("log", "billing/events", "--limit", "1", "--store", store).stdout
     )
 
@@ -85,6 +85,37 @@ def test_schema_show_and_diff(store: str) -> None:
     assert isinstance(diff, dict)
     assert {change["kind"] for change in diff["changes"]} == {"added", "renamed", "widened"}
     assert instar("schema", "show", "billing/events", "--id", "9", "--store", store).returncode == 3
+
+
+def test_programs_are_told_the_ids_of_fields_at_every_level(tmp_path: Path) -> None:
+    """Also inside elements of lists and values of maps."""
+    lake = str(tmp_path / "lake")
+    instar("init", lake)
+    ddl = "k int not null, l array<struct<x: int>>, m map<string, struct<y: struct<z: date>>>"
+    assert instar("create", "t", ddl, "--store", lake).returncode == 0
+    shown = ask(lake, "schema", "show", "t")
+    assert isinstance(shown, dict)
+
+    def ids(fields: list[dict[str, Any]]) -> list[tuple[int, str, Any]]:
+        return [(field["id"], field["name"], ids(field["fields"])) for field in fields]
+
+    assert ids(shown["fields"]) == [
+        (1, "k", []),
+        (2, "l", [(3, "x", [])]),
+        (4, "m", [(5, "y", [(6, "z", [])])]),
+    ]
+    assert [(field["type"], field["nullable"]) for field in shown["fields"][:2]] == [
+        ("int", False),
+        ("array<struct<x: int>>", True),
+    ]
+
+
+@pytest.mark.parametrize("schema", ["", "  "])
+def test_an_empty_schema_is_called_that(store: str, schema: str) -> None:
+    """It is no file, and is not taken for one."""
+    done = instar("create", "empty", schema, "--store", store)
+    assert done.returncode == 2
+    assert "the schema is empty" in done.stderr
 
 
 def test_a_refused_evolution_changes_nothing(store: str) -> None:
