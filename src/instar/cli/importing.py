@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -18,7 +17,15 @@ from rich.progress import (
 )
 
 from instar.cli.options import ConsensusOption, StoreOption, open_store
-from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, working
+from instar.cli.output import (
+    JsonOption,
+    console,
+    format_bytes,
+    format_count,
+    print_json,
+    stderr_console,
+    working,
+)
 from instar.errors import TableNotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -100,8 +107,8 @@ def import_files(  # noqa: PLR0913 -- options of a command
         print_json({"table": table, **commit._asdict(), "parts": parts, "bytes": size})
         return
     console().print(
-        f"Imported {format_count(commit.rows)} rows into {table} under schema {commit.schema_id}: "
-        f"{format_count(parts)} parts, {format_bytes(size)}."
+        f"Imported {format_count(commit.rows, 'row')} into {table} under schema {commit.schema_id}: "
+        f"{format_count(parts, 'part')}, {format_bytes(size)}."
     )
 
 
@@ -115,13 +122,14 @@ def _find(store: Store, name: str) -> Table | None:
 @contextmanager
 def _progress(spark: SparkSession, what: str) -> Iterator[None]:
     """Show a bar on a terminal; say nothing when piped."""
-    terminal = Console(stderr=True)
+    terminal = stderr_console()
     if not terminal.is_terminal:
         yield
         return
     from instar.spark.progress import watched  # noqa: PLC0415 -- slow
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    said = TextColumn("{task.description}", markup=False)
+    columns = (SpinnerColumn(), said, BarColumn(), MofNCompleteColumn())
     with Progress(
         *columns, TextColumn("tasks"), TimeElapsedColumn(), console=terminal, transient=True
     ) as bar:
