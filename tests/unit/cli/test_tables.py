@@ -5,8 +5,11 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
+import instar as library
+from instar.parts import DIFF
 from tests.unit.cli.command import instar
 
 if TYPE_CHECKING:
@@ -74,6 +77,25 @@ def test_log_says_who_did_what_under_which_schema(store: str) -> None:
         "1 older commit is not shown"
         in instar("log", "billing/events", "--limit", "1", "--store", store).stdout
     )
+
+
+def test_log_tells_what_came_from_what_went(tmp_path: Path) -> None:
+    """Appends add rows, a retraction takes them away, and an upsert does both."""
+    lake = str(tmp_path / "lake")
+    with library.open(lake) as opened:
+        table = opened.create_table("t", "k int, v int", key=["k"])
+        kinds = pa.schema([("k", pa.int32()), ("v", pa.int32())])
+        table.append(pa.table({"k": [1, 2], "v": [1, 1]}, kinds))
+        table.upsert(pa.table({"k": [2], "v": [2]}, kinds))
+        table.apply(pa.table({"k": [1], "v": [1], DIFF: [-1]}, kinds.append(pa.field(DIFF, pa.int64()))))
+    commits = ask(lake, "log", "t")
+    assert isinstance(commits, list)
+    assert [commit["what"].partition(" at ")[0] for commit in commits] == [
+        "retracted 1 row",
+        "changed rows by 2 updates",
+        "appended 2 rows",
+        "created",
+    ]
 
 
 def test_schema_show_and_diff(store: str) -> None:
