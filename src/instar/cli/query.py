@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from instar.cli.options import AsOfOption, ConsensusOption, StoreOption, open_store, snapshot_at
-from instar.cli.output import JsonOption, console, format_count, print_json, print_table, working
+from instar.cli.output import JsonOption, console, print_json, print_table, working
 from instar.errors import TableNotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -45,10 +45,10 @@ def query(
     with open_store(store, consensus) as opened:
         with working("starting Spark"):
             from instar.spark.query import query_frame, row_values, spark_errors  # noqa: PLC0415 -- slow
-            from instar.spark.session import local_session  # noqa: PLC0415
+            from instar.spark.session import cancelling, local_session  # noqa: PLC0415
 
             spark = local_session("instar query").newSession()
-        with spark_errors():
+        with spark_errors(), cancelling(spark):
             frame = query_frame(spark, sql, lambda name: _find(opened, name, as_of, spark))
             with working("running the query"):
                 found = (frame if most is None else frame.limit(most + 1)).collect()
@@ -61,7 +61,7 @@ def query(
         return
     print_table(names, [[_text(value) for value in row] for row in rows])
     if most is not None and len(found) > most:
-        console().print(f"There is more than {format_count(most, 'row')}; --limit shows more.")
+        console().print("There are more rows; --limit shows more.")
 
 
 def _find(store: Store, name: str, as_of: int | None, spark: SparkSession) -> DataFrame | None:
