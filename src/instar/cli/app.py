@@ -23,7 +23,8 @@ __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="instar",
-    epilog="Every command takes --json. Exit codes: 0 done, 1 the answer is no, 2 and up: docs/errors.md.",
+    epilog="Every command takes --json. Exit codes: 0 done, 1 the answer is no, 74 it could not be written, "
+    "130 interrupted; all others: docs/errors.md.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

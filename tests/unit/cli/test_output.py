@@ -12,6 +12,7 @@ import pytest
 
 import instar as library
 from tests.unit.cli.command import PROCESS, instar
+from tools.generate_docs import commands
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,3 +135,9 @@ def test_a_wrong_argument_is_named(arguments: tuple[str, ...], named: str) -> No
     done = instar(*arguments)
     assert done.returncode == 2
     assert named.lower() in done.stderr.lower()
+
+
+def test_every_command_speaks_json() -> None:
+    """As the help promises."""
+    leaves = [(name, command) for name, command in commands() if not hasattr(command, "commands")]
+    assert [name for name, command in leaves if not any("--json" in own.opts for own in command.params)] == []
