@@ -82,7 +82,7 @@ def import_files(  # noqa: PLR0913 -- options of a command
             raise UsageError(f"`{table}` is there already, and its order stays: leave out --order-by")
         with working("starting Spark"):
             from instar.spark.files import file_format as guess_format  # noqa: PLC0415 -- slow
-            from instar.spark.files import read_files  # noqa: PLC0415
+            from instar.spark.files import naming_misfits, read_files  # noqa: PLC0415
             from instar.spark.query import spark_errors  # noqa: PLC0415
             from instar.spark.session import cancelling, local_session  # noqa: PLC0415
 
@@ -95,7 +95,11 @@ def import_files(  # noqa: PLR0913 -- options of a command
             target = target or opened.create_table(table, frame.schema, order_by=order_by or ())
             before = target.state.totals
             try:
-                with _progress(spark, f"importing into {table}"), cancelling(spark):
+                with (
+                    _progress(spark, f"importing into {table}"),
+                    cancelling(spark),
+                    naming_misfits(frame, files, kind),
+                ):
                     commit = target.append(frame, evolve=evolve)
             except BaseException:
                 if made:
