@@ -89,7 +89,7 @@ def import_files(  # noqa: PLR0913 -- options of a command
             spark = local_session("instar import")
         with spark_errors():
             kind = str(file_format) if file_format is not None else guess_format(files)
-            with working("looking at the files"):
+            with working("looking at the files"), cancelling(spark):
                 frame = read_files(spark, files, kind, None if target is None else target.schema)
             made = target is None
             target = target or opened.create_table(table, frame.schema, order_by=order_by or ())
@@ -97,8 +97,8 @@ def import_files(  # noqa: PLR0913 -- options of a command
             try:
                 with (
                     _progress(spark, f"importing into {table}"),
-                    cancelling(spark),
                     naming_misfits(frame, files, kind),
+                    cancelling(spark),
                 ):
                     commit = target.append(frame, evolve=evolve)
             except BaseException:

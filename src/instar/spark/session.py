@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from typing import IO, TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JError
+from pyspark import SparkContext
 from pyspark.errors import PySparkRuntimeError
 from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
@@ -56,7 +57,7 @@ def local_session(name: str, settings: Mapping[str, str] | None = None) -> Spark
     with tempfile.TemporaryFile("w+", encoding="utf-8", errors="replace") as said:
         try:
             with _redirected_stderr(said):
-                return _interruptible(builder)
+                return _start(builder)
         except PySparkRuntimeError as error:
             said.seek(0)
             why = " ".join(said.read().split()[-40:]) or str(error)
@@ -86,16 +87,25 @@ def _is_interruption(error: BaseException | None) -> bool:
     return error is not None and (isinstance(error, KeyboardInterrupt) or _is_interruption(error.__context__))
 
 
-def _interruptible(builder: SparkSession.Builder) -> SparkSession:
+def _start(builder: SparkSession.Builder) -> SparkSession:
     """Start a session, and keep Python's way to be interrupted.
 
-    PySpark's own asks the JVM to cancel over the very connection that is waiting for an answer.
+    PySpark's asks the JVM to cancel its jobs over the very connection that is waiting for an answer.
+    A JVM that is interrupted while it starts Spark need not finish first.
     """
     handler = signal.getsignal(signal.SIGINT)
-    spark = builder.getOrCreate()
-    if threading.current_thread() is threading.main_thread():
-        signal.signal(signal.SIGINT, handler)
-    return spark
+    try:
+        return builder.getOrCreate()
+    except BaseException as error:
+        if not _is_interruption(error):
+            raise
+        gateway = SparkContext._gateway  # noqa: SLF001 -- there is no other way to the JVM's process
+        if gateway is not None:
+            gateway.proc.kill()
+        raise KeyboardInterrupt from None
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, handler)
 
 
 def _quieten() -> None:
