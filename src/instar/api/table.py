@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from instar.api.writing import Commit, Data
     from instar.schema import SchemaLike
-    from instar.state import ConfigValue, Step, TableState
+    from instar.state import ConfigValue, NewBatch, Step, TableState
     from instar.table import Entry, Services, TableLog
     from instar.table.report import ScanReport
 
@@ -280,9 +280,10 @@ def _describe_step(step: Step) -> str:
         case Evolved(schema_id=schema_id):
             return f"evolved to schema {schema_id}"
         case Appended(batch=batch):
-            return f"appended {batch.rows} rows at {batch.upper - 1}"
+            return f"{_describe_batch(batch)} at {batch.upper - 1}"
         case Compacted(removed=removed, batch=batch):
-            return f"compacted {len(removed)} parts" + ("" if batch is None else f" into {batch.part_count}")
+            into = "" if batch is None else f" into {batch.part_count}"
+            return f"compacted {_counted(len(removed), 'part')}{into}"
         case SinceAdvanced(since=since):
             return f"advanced since to {since}"
         case Configured(options=options):
@@ -291,6 +292,21 @@ def _describe_step(step: Step) -> str:
             return "checkpointed"
         case Dropped():
             return "dropped"
+
+
+def _describe_batch(batch: NewBatch) -> str:
+    """Say what a batch does to rows, as far as the commit itself knows: of many parts it knows only rows."""
+    if batch.chunks:
+        return f"wrote {_counted(batch.rows, 'update')}"
+    if all(part.diff_min > 0 for part in batch.parts):
+        return f"appended {_counted(batch.rows, 'row')}"
+    if all(part.diff_max < 0 for part in batch.parts):
+        return f"retracted {_counted(batch.rows, 'row')}"
+    return f"changed rows by {_counted(batch.rows, 'update')}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _schema_id(steps: tuple[Step, ...]) -> int | None:

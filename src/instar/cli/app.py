@@ -5,25 +5,26 @@ What a command does is in the module of its noun; nothing here knows about table
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from typing import Annotated
 
 import typer
 import typer.exceptions
-from rich.console import Console
+import typer.main
 from rich.text import Text
 
 from instar import __version__
 from instar.cli import demo, explain, importing, query, schema, tables, vacuum
+from instar.cli.output import OutputError, open_output, print_json, stderr_console
 from instar.errors import InstarError, disposition
 
 __all__ = ["app", "main"]
 
 app = typer.Typer(
     name="instar",
-    epilog="Every command takes --json. Exit codes: 0 done, 1 the answer is no, 2 and up: docs/errors.md.",
+    epilog="Every command takes --json. Exit codes: 0 done, 1 the answer is no, 74 it could not be written, "
+    "130 interrupted; all others: docs/errors.md.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -77,32 +78,48 @@ def main() -> None:
     """Run the command line; no traceback reaches the user."""
     arguments = sys.argv[1:]
     try:
-        code = app(args=arguments, standalone_mode=False)
+        with open_output() as output:
+            code = _run(arguments)
+            output.flush()
+    except OutputError as error:
+        if not error.hung_up:
+            _report("output", str(error), as_json=False)
+        code = 141 if error.hung_up else 74
+    sys.exit(code)
+
+
+def _run(arguments: list[str]) -> int:
+    as_json = "--json" in arguments
+    command = typer.main.get_command(app)
+    try:
+        with command.make_context("instar", list(arguments)) as context:
+            command.invoke(context)
+    except typer.Exit as end:
+        return end.exit_code
     except InstarError as error:
-        _report(error.code, str(error), as_json="--json" in arguments)
-        sys.exit(disposition(error).exit_code)
+        _report(error.code, str(error), as_json=as_json)
+        return disposition(error).exit_code
     except typer.exceptions.TyperException as error:
-        _report("usage", str(error), as_json="--json" in arguments)
-        sys.exit(2)
+        message = error.format_message()
+        if message:  # there is none if no command was given: then help has been printed instead
+            _report("usage", message, as_json=as_json)
+        return 2
     except (KeyboardInterrupt, typer.Abort):
-        _report(
-            "interrupted", "interrupted; nothing that was committed is lost", as_json="--json" in arguments
-        )
-        sys.exit(130)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(141)
+        _report("interrupted", "interrupted; nothing that was committed is lost", as_json=as_json)
+        return 130
+    except OutputError:
+        raise
     except Exception as error:
         if os.environ.get("INSTAR_DEBUG"):
             raise
         text = f"{type(error).__name__}: {error}. This is a bug in instar; INSTAR_DEBUG=1 shows where."
-        _report("internal", text, as_json="--json" in arguments)
-        sys.exit(70)
-    sys.exit(code if isinstance(code, int) else 0)
+        _report("internal", text, as_json=as_json)
+        return 70
+    return 0
 
 
 def _report(code: str, message: str, *, as_json: bool) -> None:
     if as_json:
-        sys.stdout.write(json.dumps({"error": {"code": code, "message": message}}) + "\n")
+        print_json({"error": {"code": code, "message": message}})
     else:
-        Console(stderr=True, soft_wrap=True).print(Text("error: ", "bold red"), Text(message), sep="")
+        stderr_console().print(Text("error: ", "bold red"), Text(message), sep="", soft_wrap=True)

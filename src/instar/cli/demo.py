@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 import instar
-from instar.cli.output import console, print_table, working
+from instar.cli.output import JsonOption, console, print_json, print_table, working
 from instar.errors import FencedError, IncompatibleSchemaError, InstarError
 
 if TYPE_CHECKING:
@@ -24,54 +24,102 @@ __all__ = ["demo"]
 _COLUMNS = "user string not null, at timestamp not null, amount int, addr struct<city: string, zip: int>"
 
 
+class _Story:
+    """What is told: to people as it happens, to programs as JSON at the end."""
+
+    def __init__(self, *, quiet: bool) -> None:
+        self.chapters: list[dict[str, Any]] = []
+        self._quiet = quiet
+
+    def chapter(self, title: str) -> None:
+        """Begin a chapter."""
+        self.chapters.append({"title": title, "found": []})
+        self._print(Text(f"\n{len(self.chapters)}. {title}\n", "bold"))
+
+    def say(self, text: str) -> None:
+        """Tell something in words."""
+        self._found(text)
+        self._print(text)
+
+    def show(self, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
+        """Show rows."""
+        names = list(columns)
+        texts = [[str(value) for value in row] for row in rows]
+        self._found([dict(zip(names, row, strict=True)) for row in texts])
+        if not self._quiet:
+            print_table(names, texts)
+
+    def expect(self, kind: type[InstarError], call: Callable[[], object]) -> None:
+        """Show the error that a call raises; a demo in which it does not is broken."""
+        try:
+            call()
+        except kind as error:
+            self._found({"error": {"code": error.code, "message": str(error)}})
+            self._print(Text(f"  {type(error).__name__}: {error}", "red"))
+        else:
+            raise AssertionError(f"expected {kind.__name__}")
+
+    def _found(self, what: object) -> None:
+        self.chapters[-1]["found"].append(what)
+
+    def _print(self, text: str | Text) -> None:
+        if not self._quiet:
+            console().print(text)
+
+
 def demo(
+    *,
     keep: Annotated[
         str | None, typer.Option(help="Make the store here and keep it; otherwise it is temporary.")
     ] = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Tell the story of one table on Spark: write, evolve, read old and new, skip, fence, listen, delete."""
+    story = _Story(quiet=as_json)
     with tempfile.TemporaryDirectory() as temporary:
         with working("starting Spark"):
-            from instar.spark.session import local_session  # noqa: PLC0415 -- only this command needs it here
+            from instar.spark.session import cancelling, local_session  # noqa: PLC0415 -- slow
 
             spark = local_session("instar demo", {"spark.sql.session.timeZone": "UTC"})
-        with instar.open(keep or f"{temporary}/lake") as store:
+        with instar.open(keep or f"{temporary}/lake") as store, cancelling(spark):
             table = store.create_table("events", _COLUMNS, order_by=["at"])
-            _write(table, spark)
-            _evolve(table)
-            _read(table, spark)
-            _skip(table, spark)
-            _fence(table, spark)
-            _listen(table, spark)
-            _delete(table, spark)
-            _log(table)
-        if keep is not None:
-            console().print(f"\nThe store is at {keep}: try `instar tables --store {keep}`.")
+            _write(story, table, spark)
+            _evolve(story, table)
+            _read(story, table, spark)
+            _skip(story, table, spark)
+            _fence(story, table, spark)
+            _listen(story, table, spark)
+            _delete(story, table, spark)
+            _log(story, table)
+    if as_json:
+        print_json({"store": keep, "chapters": story.chapters})
+    elif keep is not None:
+        console().print(f"\nThe store is at {keep}: try `instar tables --store {keep}`.")
 
 
-def _write(table: Table, spark: SparkSession) -> None:
-    _chapter(1, "Write events with Spark")
+def _write(story: _Story, table: Table, spark: SparkSession) -> None:
+    story.chapter("Write events with Spark")
     commit = table.append(_events(spark, 0, 100_000))
-    _say(
+    story.say(
         f"Appended {commit.rows:,} rows under schema {commit.schema_id}, in {table.state.totals.parts} parts."
     )
-    _show(table.read(spark).orderBy("at").limit(3))
+    _show(story, table.read(spark).orderBy("at").limit(3))
 
 
-def _evolve(table: Table) -> None:
-    _chapter(2, "Change the schema: one metadata write each, no file is touched")
+def _evolve(story: _Story, table: Table) -> None:
+    story.chapter("Change the schema: one metadata write each, no file is touched")
     parts = table.state.totals.parts
     table.evolve().add_column("country", "string", after="user").add_column("addr.street", "string").commit()
     table.evolve().rename_column("user", "user_id").widen_column("amount", "bigint").commit()
     table.evolve().drop_column("addr.zip").make_nullable("at").commit()
     rows = [(str(number), str(schema)) for number, schema in enumerate(table.schemas)]
-    print_table(("schema", "columns"), rows)
-    _say(f"Still the same {parts} parts. What would lose data is refused, with every reason:")
-    _expect(IncompatibleSchemaError, lambda: table.evolve().widen_column("amount", "int").commit())
+    story.show(("schema", "columns"), rows)
+    story.say(f"Still the same {parts} parts. What would lose data is refused, with every reason:")
+    story.expect(IncompatibleSchemaError, lambda: table.evolve().widen_column("amount", "int").commit())
 
 
-def _read(table: Table, spark: SparkSession) -> None:
-    _chapter(3, "Read old and new as one")
+def _read(story: _Story, table: Table, spark: SparkSession) -> None:
+    story.chapter("Read old and new as one")
     new = spark.createDataFrame(
         [("zoe", "IT", "2026-02-01 12:00:00", 5_000_000_000, "Rome")],
         "user_id string, country string, at string, amount bigint, city string",
@@ -79,50 +127,57 @@ def _read(table: Table, spark: SparkSession) -> None:
         "user_id", "country", "cast(at as timestamp) at", "amount", "named_struct('city', city) addr"
     )
     table.append(new)
-    _show(table.read(spark).where("amount > 4999999 or amount < 3").orderBy("at"))
+    _show(story, table.read(spark).where("amount > 4999999 or amount < 3").orderBy("at"))
 
 
-def _skip(table: Table, spark: SparkSession) -> None:
-    _chapter(4, "Open only the files that a query needs")
+def _skip(story: _Story, table: Table, spark: SparkSession) -> None:
+    story.chapter("Open only the files that a query needs")
     where = "date_trunc('month', at) = '2026-02-01' and coalesce(country, 'none') <> 'none'"
     found = table.read(spark).where(where)
     (report,) = instar.scan_reports(found)
-    _say(f"where {where}")
-    _say(f"finds {found.count()} row in {report.read} of {report.total} parts; the others are ruled out:")
-    print_table(
+    story.say(f"where {where}")
+    story.say(
+        f"finds {found.count()} row in {report.read} of {report.total} parts; the others are ruled out:"
+    )
+    story.show(
         ("condition", "parts it excludes alone"), [(own.text, str(own.excludes)) for own in report.conjuncts]
     )
 
 
-def _fence(table: Table, spark: SparkSession) -> None:
-    _chapter(5, "A reader is never lied to, and no writer loses values in silence")
+def _fence(story: _Story, table: Table, spark: SparkSession) -> None:
+    story.chapter("A reader is never lied to, and no writer loses values in silence")
     narrow = table.snapshot(schema=0, columns=["user"]).to_spark(spark)
-    _say(f"A reader of schema 0 that only reads `user` goes on: {narrow.count():,} rows. One that reads all:")
-    _expect(FencedError, lambda: table.snapshot(schema=0))
-    _say("A writer that still has values for the dropped `addr.zip`:")
-    _expect(FencedError, lambda: table.append(_events(spark, 0, 10), schema=0))
+    story.say(
+        f"A reader of schema 0 that only reads `user` goes on: {narrow.count():,} rows. One that reads all:"
+    )
+    story.expect(FencedError, lambda: table.snapshot(schema=0))
+    story.say("A writer that still has values for the dropped `addr.zip`:")
+    story.expect(FencedError, lambda: table.append(_events(spark, 0, 10), schema=0))
 
 
-def _listen(table: Table, spark: SparkSession) -> None:
-    _chapter(6, "Listen to what changes")
+def _listen(story: _Story, table: Table, spark: SparkSession) -> None:
+    story.chapter("Listen to what changes")
     listen = table.listen(columns=["user_id", "amount"], timeout=5)
     table.append(spark.createDataFrame([("amy", 1), ("ben", 2)], "user_id string, amount bigint"))
     changes = next(listen)
-    _rows(changes.rows.schema.names, changes.rows.to_pylist())
+    rows = changes.rows.to_pylist()
+    story.show(changes.rows.schema.names, [row.values() for row in rows])
 
 
-def _delete(table: Table, spark: SparkSession) -> None:
-    _chapter(7, "Delete, and still read the past")
+def _delete(story: _Story, table: Table, spark: SparkSession) -> None:
+    story.chapter("Delete, and still read the past")
     before = table.upper - 1
     commit = table.delete("amount >= 50000", spark)
     now, then = table.read(spark).count(), table.snapshot(as_of=before).to_spark(spark).count()
-    _say(f"Retracted {commit.rows:,} rows: {now:,} are left, and as of the time before there are {then:,}.")
+    story.say(
+        f"Retracted {commit.rows:,} rows: {now:,} are left, and as of the time before there are {then:,}."
+    )
 
 
-def _log(table: Table) -> None:
-    _chapter(8, "What happened")
+def _log(story: _Story, table: Table) -> None:
+    story.chapter("What happened")
     rows = [(str(c.seqno), c.what, "-" if c.schema_id is None else str(c.schema_id)) for c in table.history()]
-    print_table(("seqno", "what", "schema"), rows[::-1])
+    story.show(("seqno", "what", "schema"), rows[::-1])
 
 
 def _events(spark: SparkSession, start: int, end: int) -> DataFrame:
@@ -134,27 +189,6 @@ def _events(spark: SparkSession, start: int, end: int) -> DataFrame:
     )
 
 
-def _show(frame: DataFrame) -> None:
-    _rows(frame.columns, [row.asDict(recursive=True) for row in frame.collect()])
-
-
-def _rows(columns: Iterable[str], rows: Iterable[dict[str, Any]]) -> None:
-    print_table(columns, [[str(value) for value in row.values()] for row in rows])
-
-
-def _expect(kind: type[InstarError], call: Callable[[], object]) -> None:
-    """Show the error that a call raises; a demo in which it does not is broken."""
-    try:
-        call()
-    except kind as error:
-        console().print(Text(f"  {type(error).__name__}: {error}", "red"))
-    else:
-        raise AssertionError(f"expected {kind.__name__}")
-
-
-def _say(text: str) -> None:
-    console().print(text)
-
-
-def _chapter(number: int, title: str) -> None:
-    console().print(f"\n[bold]{number}. {title}[/bold]\n")
+def _show(story: _Story, frame: DataFrame) -> None:
+    rows = [row.asDict(recursive=True) for row in frame.collect()]
+    story.show(frame.columns, [row.values() for row in rows])

@@ -7,9 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from instar.cli.options import ConsensusOption, StoreOption, TableArgument, open_store
+from instar.cli.options import (
+    AsOfOption,
+    ConsensusOption,
+    StoreOption,
+    TableArgument,
+    open_store,
+    snapshot_at,
+)
 from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, print_table
-from instar.cli.query import parse_time
 
 if TYPE_CHECKING:
     from instar import ScanReport
@@ -24,10 +30,7 @@ def explain(
     parts: Annotated[
         bool, typer.Option("--parts", help="List all parts, with the bounds that decided each.")
     ] = False,
-    as_of: Annotated[
-        str | None,
-        typer.Option(help="Of the rows as of a time: 2026-11-15T12:00, or milliseconds since 1970."),
-    ] = None,
+    as_of: AsOfOption = None,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
@@ -41,9 +44,8 @@ def explain(
         instar explain events "coalesce(country, 'none') = 'CH'" --parts --json
 
     """
-    time = None if as_of is None else parse_time(as_of)
     with open_store(store, consensus) as opened:
-        report = opened.table(table).snapshot(as_of=time).explain(where, parts=parts)
+        report = snapshot_at(opened.table(table), as_of).explain(where, parts=parts)
     if as_json:
         print_json(asdict(report) | {"skipped": report.skipped})
         return
@@ -52,14 +54,15 @@ def explain(
 
 def _print(report: ScanReport) -> None:
     console().print(
-        f"Reads {format_count(report.read)} of {format_count(report.total)} parts of {report.table}, "
+        f"Reads {format_count(report.read)} of {format_count(report.total, 'part')} of {report.table}, "
         f"{format_bytes(report.bytes_read)} of {format_bytes(report.bytes_total)}"
     )
     if report.chunks_skipped:
-        console().print(f"{report.chunks_skipped} of {report.chunks} manifest chunks were skipped whole")
+        chunks = format_count(report.chunks, "manifest chunk")
+        console().print(f"Skips {format_count(report.chunks_skipped)} of {chunks} whole")
     print_table(
         ("condition", "excludes alone"),
-        [(own.text, f"{format_count(own.excludes)} parts") for own in report.conjuncts],
+        [(own.text, format_count(own.excludes, "part")) for own in report.conjuncts],
     )
     if report.parts:
         rows = [

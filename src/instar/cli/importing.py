@@ -7,7 +7,6 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.console import Console
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -18,7 +17,15 @@ from rich.progress import (
 )
 
 from instar.cli.options import ConsensusOption, StoreOption, open_store
-from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, working
+from instar.cli.output import (
+    JsonOption,
+    console,
+    format_bytes,
+    format_count,
+    print_json,
+    stderr_console,
+    working,
+)
 from instar.errors import TableNotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -75,20 +82,24 @@ def import_files(  # noqa: PLR0913 -- options of a command
             raise UsageError(f"`{table}` is there already, and its order stays: leave out --order-by")
         with working("starting Spark"):
             from instar.spark.files import file_format as guess_format  # noqa: PLC0415 -- slow
-            from instar.spark.files import read_files  # noqa: PLC0415
+            from instar.spark.files import naming_misfits, read_files  # noqa: PLC0415
             from instar.spark.query import spark_errors  # noqa: PLC0415
-            from instar.spark.session import local_session  # noqa: PLC0415
+            from instar.spark.session import cancelling, local_session  # noqa: PLC0415
 
             spark = local_session("instar import")
         with spark_errors():
             kind = str(file_format) if file_format is not None else guess_format(files)
-            with working("looking at the files"):
+            with working("looking at the files"), cancelling(spark):
                 frame = read_files(spark, files, kind, None if target is None else target.schema)
             made = target is None
             target = target or opened.create_table(table, frame.schema, order_by=order_by or ())
             before = target.state.totals
             try:
-                with _progress(spark, f"importing into {table}"):
+                with (
+                    _progress(spark, f"importing into {table}"),
+                    naming_misfits(frame, files, kind),
+                    cancelling(spark),
+                ):
                     commit = target.append(frame, evolve=evolve)
             except BaseException:
                 if made:
@@ -100,8 +111,8 @@ def import_files(  # noqa: PLR0913 -- options of a command
         print_json({"table": table, **commit._asdict(), "parts": parts, "bytes": size})
         return
     console().print(
-        f"Imported {format_count(commit.rows)} rows into {table} under schema {commit.schema_id}: "
-        f"{format_count(parts)} parts, {format_bytes(size)}."
+        f"Imported {format_count(commit.rows, 'row')} into {table} under schema {commit.schema_id}: "
+        f"{format_count(parts, 'part')}, {format_bytes(size)}."
     )
 
 
@@ -115,13 +126,14 @@ def _find(store: Store, name: str) -> Table | None:
 @contextmanager
 def _progress(spark: SparkSession, what: str) -> Iterator[None]:
     """Show a bar on a terminal; say nothing when piped."""
-    terminal = Console(stderr=True)
+    terminal = stderr_console()
     if not terminal.is_terminal:
         yield
         return
     from instar.spark.progress import watched  # noqa: PLC0415 -- slow
 
-    columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    said = TextColumn("{task.description}", markup=False)
+    columns = (SpinnerColumn(), said, BarColumn(), MofNCompleteColumn())
     with Progress(
         *columns, TextColumn("tasks"), TimeElapsedColumn(), console=terminal, transient=True
     ) as bar:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -11,9 +12,29 @@ import instar
 from instar.errors import UsageError
 
 if TYPE_CHECKING:
-    from instar import Store
+    from instar import Snapshot, Store, Table
 
-__all__ = ["ConsensusOption", "StoreOption", "TableArgument", "open_store", "parse_duration"]
+__all__ = [
+    "AsOfOption",
+    "ConsensusOption",
+    "StoreOption",
+    "TableArgument",
+    "open_store",
+    "parse_duration",
+    "snapshot_at",
+]
+
+
+def _parse_time(text: str) -> int:
+    """Read a time, as milliseconds since 1970 or as ISO 8601; without a zone, it is local."""
+    try:
+        return int(text) if text.isdecimal() else int(datetime.fromisoformat(text).timestamp() * 1000)
+    except (ValueError, OverflowError):
+        raise UsageError(
+            f"{text!r} is not a time that a table may have: write 2026-11-15T12:00, with +00:00 for UTC, "
+            "or milliseconds since 1970"
+        ) from None
+
 
 StoreOption = Annotated[
     str,
@@ -23,6 +44,15 @@ ConsensusOption = Annotated[
     str | None,
     typer.Option(
         envvar="INSTAR_CONSENSUS", help="Where the store keeps its logs, if not in itself: postgresql://…"
+    ),
+]
+AsOfOption = Annotated[
+    int | None,
+    typer.Option(
+        parser=_parse_time,
+        metavar="TIME",
+        help="Of the rows as of a time: 2026-11-15T12:00, or milliseconds since 1970. A table that has not "
+        "changed since is read as it is.",
     ),
 ]
 TableArgument = Annotated[
@@ -35,6 +65,11 @@ _UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_00
 def open_store(location: str, consensus: str | None) -> Store:
     """Open a store that must be there."""
     return instar.open(location, consensus=consensus, create=False)
+
+
+def snapshot_at(table: Table, as_of: int | None) -> Snapshot:
+    """Return the rows of a table as of a time; of one that ends before it, all of them."""
+    return table.snapshot(as_of=None if as_of is None or as_of >= table.upper else as_of)
 
 
 def parse_duration(text: str) -> int:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import json
+import os
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from rich.box import SIMPLE_HEAD
@@ -15,23 +17,91 @@ from rich.table import Table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-__all__ = ["JsonOption", "console", "format_bytes", "format_count", "print_json", "print_table", "working"]
+    from _typeshed import ReadableBuffer
+
+__all__ = [
+    "JsonOption",
+    "OutputError",
+    "console",
+    "format_bytes",
+    "format_count",
+    "open_output",
+    "print_json",
+    "print_table",
+    "stderr_console",
+    "working",
+]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 
-_PIPED_WIDTH = 160
+_PIPED_WIDTH = 1_000_000  # nothing is cut or folded for programs
 _KIB = 1024
 
 
+class OutputError(Exception):
+    """The standard output takes nothing more; `hung_up` if whoever read it has seen enough."""
+
+    def __init__(self, why: str, *, hung_up: bool = False) -> None:
+        self.hung_up = hung_up
+        super().__init__(f"cannot write to the standard output: {why}")
+
+
+class _Stdout(io.FileIO):
+    """The standard output, whose failures can be told from those of files."""
+
+    def write(self, data: ReadableBuffer, /) -> int:
+        try:
+            return super().write(data)
+        except OSError as error:
+            raise OutputError(
+                error.strerror or str(error), hung_up=isinstance(error, BrokenPipeError)
+            ) from error
+
+
+@contextmanager
+def open_output() -> Iterator[TextIO]:
+    """Let everything that is printed meanwhile either arrive or end in an `OutputError`.
+
+    What the encoding cannot say becomes a question mark.
+    """
+    given = sys.stdout
+    if given is None:  # closed by whoever started this process
+        raise OutputError("it is closed")
+    if not isinstance(given, io.TextIOWrapper):  # held in memory, where nothing fails
+        yield given
+        return
+    raw = _Stdout(given.fileno(), "w", closefd=False)
+    sys.stdout = io.TextIOWrapper(
+        io.BufferedWriter(raw), given.encoding, "replace", line_buffering=given.isatty()
+    )
+    try:
+        yield sys.stdout
+    except OutputError:
+        # What is left in the buffers goes nowhere, rather than into another error as the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), given.fileno())
+        raise
+    finally:
+        sys.stdout = given
+
+
 def console() -> Console:
-    """Return the console for answers: as wide as the terminal, or wide enough for a file."""
+    """Return the console for answers: as wide as the terminal, or as the answer where it is piped.
+
+    What is printed is text of users, in which nothing is markup.
+    """
     piped = not sys.stdout.isatty()
-    return Console(width=_PIPED_WIDTH if piped else None, highlight=False)
+    return Console(width=_PIPED_WIDTH if piped else None, highlight=False, markup=False, emoji=False)
 
 
-def format_count(number: int) -> str:
-    """Print a number with its thousands apart."""
-    return f"{number:,}"
+def stderr_console() -> Console:
+    """Return the console for everything else: errors, and what goes on meanwhile."""
+    return Console(stderr=True, highlight=False, markup=False, emoji=False)
+
+
+def format_count(number: int, one: str = "", many: str = "") -> str:
+    """Print a number with its thousands apart, and with what it counts."""
+    noun = one if number == 1 else many or (one and f"{one}s")
+    return f"{number:,} {noun}".rstrip()
 
 
 def format_bytes(number: int) -> str:
@@ -47,7 +117,7 @@ def format_bytes(number: int) -> str:
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show on a terminal that something is going on; say nothing when piped."""
-    terminal = Console(stderr=True)
+    terminal = stderr_console()
     if not terminal.is_terminal:
         yield
         return
@@ -57,7 +127,8 @@ def working(what: str) -> Iterator[None]:
 
 def print_json(value: Any) -> None:  # noqa: ANN401 -- whatever JSON can say
     """Print one JSON value."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=not unicode) + "\n")
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[Any]], *, title: str | None = None) -> None:

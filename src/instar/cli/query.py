@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import math
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from instar.cli.options import ConsensusOption, StoreOption, open_store
+from instar.cli.options import AsOfOption, ConsensusOption, StoreOption, open_store, snapshot_at
 from instar.cli.output import JsonOption, console, print_json, print_table, working
 from instar.errors import TableNotFoundError, UsageError
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
 
     from instar import Store
 
-__all__ = ["parse_time", "query"]
+__all__ = ["query"]
 
 _SHOWN = 50
 
@@ -25,10 +24,7 @@ _SHOWN = 50
 def query(
     sql: Annotated[str, typer.Argument(help="A query in Spark's SQL. Names with a / go in `backticks`.")],
     *,
-    as_of: Annotated[
-        str | None,
-        typer.Option(help="Read the tables as of a time: 2026-11-15T12:00, or milliseconds since 1970."),
-    ] = None,
+    as_of: AsOfOption = None,
     limit: Annotated[
         int | None, typer.Option(min=0, help="At most this many rows; without, 50 in text, all as JSON.")
     ] = None,
@@ -45,16 +41,15 @@ def query(
         instar query "select * from `billing/events`" --as-of 2026-11-15T12:00 --store lake --json
 
     """
-    time = None if as_of is None else parse_time(as_of)
     most = _SHOWN if limit is None and not as_json else limit
     with open_store(store, consensus) as opened:
         with working("starting Spark"):
             from instar.spark.query import query_frame, row_values, spark_errors  # noqa: PLC0415 -- slow
-            from instar.spark.session import local_session  # noqa: PLC0415
+            from instar.spark.session import cancelling, local_session  # noqa: PLC0415
 
             spark = local_session("instar query").newSession()
-        with spark_errors():
-            frame = query_frame(spark, sql, lambda name: _find(opened, name, time, spark))
+        with spark_errors(), cancelling(spark):
+            frame = query_frame(spark, sql, lambda name: _find(opened, name, as_of, spark))
             with working("running the query"):
                 found = (frame if most is None else frame.limit(most + 1)).collect()
         names = frame.columns
@@ -66,31 +61,15 @@ def query(
         return
     print_table(names, [[_text(value) for value in row] for row in rows])
     if most is not None and len(found) > most:
-        console().print(f"There are more rows than these {most}; --limit shows more.")
-
-
-def parse_time(text: str) -> int:
-    """Read a time, as milliseconds since 1970 or as ISO 8601; without a zone, it is local."""
-    if text.isdecimal():
-        return int(text)
-    try:
-        moment = datetime.fromisoformat(text)
-    except ValueError:
-        raise UsageError(
-            f"{text!r} is not a time: write 2026-11-15T12:00, with +00:00 for UTC, or milliseconds"
-        ) from None
-    return int(moment.timestamp() * 1000)
+        console().print("There are more rows; --limit shows more.")
 
 
 def _find(store: Store, name: str, as_of: int | None, spark: SparkSession) -> DataFrame | None:
-    """Return the rows of a table; of one that ends before the time, all of them."""
     try:
         table = store.table(name)
     except TableNotFoundError:
         return None
-    if as_of is None or as_of >= table.upper:
-        return table.read(spark)
-    return table.snapshot(as_of=as_of).to_spark(spark)
+    return snapshot_at(table, as_of).to_spark(spark)
 
 
 def _text(value: object) -> str:

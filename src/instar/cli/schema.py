@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -13,6 +13,10 @@ from instar.cli.output import JsonOption, console, print_json, print_table
 from instar.cli.verdicts import Verdict, judge
 from instar.errors import AmbiguousEvolutionError, InvalidSchemaError, SchemaNotFoundError, UsageError
 from instar.schema import Change, Field, History, SchemaUpdate, as_schema, format_type, parse_path, spark_json
+from instar.schema.types import member_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 __all__ = ["app", "read_schema"]
 
@@ -75,7 +79,8 @@ def show(
         raise SchemaNotFoundError(table, wanted, latest=state.history.latest_id)
     schema = state.history.schemas[wanted]
     if as_json:
-        print_json({"schema_id": wanted, "ddl": str(schema), "spark": spark_json(schema)})
+        fields = _fields_json(schema.fields)
+        print_json({"schema_id": wanted, "ddl": str(schema), "fields": fields, "spark": spark_json(schema)})
         return
     rows = [
         (str(field.id), "  " * depth + field.name, format_type(field.type), _null(field))
@@ -194,12 +199,28 @@ def _answer(verdict: Verdict, *, as_json: bool) -> None:
         raise typer.Exit(1)
 
 
+def _fields_json(fields: Iterable[Field]) -> list[dict[str, Any]]:
+    """Return fields with their ids, and below each the fields inside it, also of elements and of values."""
+    return [
+        {
+            "id": field.id,
+            "name": field.name,
+            "type": format_type(field.type),
+            "nullable": field.nullable,
+            "fields": _fields_json(member_fields(field.type)),
+        }
+        for field in fields
+    ]
+
+
 def _null(field: Field) -> str:
     return "" if field.nullable else "not null"
 
 
 def read_schema(given: str) -> str:
     """Return the text of a schema: the argument itself, or the file that it names."""
+    if not given.strip():
+        raise InvalidSchemaError("the schema is empty: give a file, or DDL such as 'user string, n int'")
     if " " in given.strip() and not Path(given).is_file():
         return given
     try:

@@ -124,8 +124,8 @@ def describe(
     if as_json:
         print_json(facts._asdict())
         return
-    size = f"{format_count(facts.parts)} parts, {format_bytes(facts.bytes)}"
-    held = f"{format_count(facts.updates)} updates in {size}"
+    size = f"{format_count(facts.parts, 'part')}, {format_bytes(facts.bytes)}"
+    held = f"{format_count(facts.updates, 'update')} in {size}"
     lines = [
         ("schema", f"{facts.schema_id}: {facts.schema}"),
         ("order by", ", ".join(facts.order_by) or "-"),
@@ -166,7 +166,8 @@ def log(
     ]
     print_table(("seqno", "at (UTC)", "by", "what", "schema", "commit"), rows)
     if len(shown) < len(commits):
-        console().print(f"{len(commits) - len(shown)} older commits are not shown; --limit shows more.")
+        older = format_count(len(commits) - len(shown), "older commit is", "older commits are")
+        console().print(f"{older} not shown; --limit shows more.")
 
 
 def drop(

@@ -44,7 +44,8 @@ def vacuum(
         return
     verb = "Would delete" if dry_run else "Deleted"
     console().print(
-        f"{verb} {format_count(report.objects)} objects ({format_bytes(report.bytes)}) "
-        f"and {format_count(report.log_entries)} log entries; "
-        f"{format_count(report.kept_objects)} objects ({format_bytes(report.kept_bytes)}) stay."
+        f"{verb} {format_count(report.objects, 'object')} ({format_bytes(report.bytes)}) "
+        f"and {format_count(report.log_entries, 'log entry', 'log entries')}; "
+        f"{format_count(report.kept_objects, 'object')} ({format_bytes(report.kept_bytes)}) "
+        f"{'stays' if report.kept_objects == 1 else 'stay'}."
     )

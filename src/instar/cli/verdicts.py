@@ -32,17 +32,19 @@ class Verdict(NamedTuple):
         """Whether every change is permitted."""
         return all(change.permitted for change in self.changes)
 
-    def find_fence(self, change: Change) -> Fence | None:
-        """Find what this change does to a reader of the old schema that reads the column."""
+    def fences_readers(self, change: Change) -> bool | None:
+        """Say whether a reader of the old schema that reads the column is stopped.
+
+        A change that does not happen, because it or another is refused, stops nobody and lets nobody go on.
+        """
+        if not self.compatible:
+            return None
         obstacle = _FENCED_BY.get(change.kind)
-        matches = (fence for fence in self.fences if fence.kind is obstacle and fence.ids == change.ids)
-        return next(matches, None)
+        return any(fence.kind is obstacle and fence.ids == change.ids for fence in self.fences)
 
     def readers(self, change: Change) -> str:
         """Say what this change does to readers of the old schema."""
-        if not change.permitted:
-            return "-"
-        return "go on" if self.find_fence(change) is None else "fenced if they read it"
+        return {None: "-", False: "go on", True: "fenced if they read it"}[self.fences_readers(change)]
 
     def summary(self) -> str:
         """Say the whole verdict in a line or two."""
@@ -69,7 +71,7 @@ class Verdict(NamedTuple):
                     "new": change.new,
                     "permitted": change.permitted,
                     "reason": change.reason,
-                    "fences_readers": self.find_fence(change) is not None,
+                    "fences_readers": self.fences_readers(change),
                 }
                 for change in self.changes
             ],

@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+import csv
+import json
+from contextlib import contextmanager
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql.types import StructField, StructType
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import PySparkException
+from pyspark.sql.functions import col, input_file_name
+from pyspark.sql.types import StringType, StructField, StructType
 
-from instar.errors import UsageError
+from instar.errors import DataMismatchError, UsageError
 from instar.schema import spark_json
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.schema import Schema
 
-__all__ = ["SUFFIXES", "file_format", "read_files"]
+__all__ = ["SUFFIXES", "file_format", "naming_misfits", "read_files"]
 
 SUFFIXES: Final = {
     ".parquet": "parquet",
@@ -25,17 +32,20 @@ SUFFIXES: Final = {
     ".jsonl": "json",
     ".ndjson": "json",
 }
+_COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
 _STRICT: Final = {"mode": "FAILFAST"}
+_CSV: Final = {"header": "true", "enforceSchema": "false"}
+_RECORD: Final = "_instar_record"
+_FILE: Final = "_instar_file"
 
 
 def file_format(paths: Sequence[str]) -> str:
     """Guess a format from the names of files."""
-    formats = {
-        SUFFIXES[suffix] for path in paths for suffix in SUFFIXES if suffix in path.rpartition("/")[2].lower()
-    }
-    if len(formats) != 1:
+    formats = {_named_format(path) for path in paths}
+    found = formats.pop() if len(formats) == 1 else None
+    if found is None:
         raise UsageError(f"cannot tell the format of {', '.join(paths)} from the names: say --format")
-    return formats.pop()
+    return found
 
 
 def read_files(spark: SparkSession, paths: Sequence[str], kind: str, schema: Schema | None) -> DataFrame:
@@ -48,12 +58,62 @@ def read_files(spark: SparkSession, paths: Sequence[str], kind: str, schema: Sch
         case "parquet":
             return reader.parquet(*paths)
         case "csv":
-            reader = reader.options(header="true", enforceSchema="false")
+            reader = reader.options(**_CSV)
             found = reader.option("inferSchema", schema is None).csv(list(paths)).schema
             return reader.schema(_typed(found, schema)).csv(list(paths))
         case "json":
             return reader.schema(_typed(reader.json(list(paths)).schema, schema)).json(list(paths))
     raise UsageError(f"there is no format {kind!r}: parquet, csv or json")
+
+
+@contextmanager
+def naming_misfits(frame: DataFrame, paths: Sequence[str], kind: str) -> Iterator[None]:
+    """Name the column and the value that do not fit, where Spark only says that something does not."""
+    try:
+        yield
+    except (PySparkException, Py4JJavaError) as error:
+        misfit = _find_misfit(frame, paths, kind) if kind in {"csv", "json"} else None
+        if misfit is None:
+            raise
+        raise misfit from error
+
+
+def _find_misfit(frame: DataFrame, paths: Sequence[str], kind: str) -> DataMismatchError | None:
+    """Read files again, with null for what does not fit and the record that it is in, and find the first."""
+    schema = StructType([*frame.schema, StructField(_RECORD, StringType())])
+    reader = frame.sparkSession.read.options(**_CSV, columnNameOfCorruptRecord=_RECORD).schema(schema)
+    rows = reader.format(kind).load(list(paths))
+    row = rows.where(col(_RECORD).isNotNull()).withColumn(_FILE, input_file_name()).head()
+    if row is None:
+        return None
+    given = _parse_record(row[_RECORD], kind, frame.columns)
+    for field in frame.schema:
+        value = given.get(field.name)
+        if value not in {None, ""} and row[field.name] is None:
+            where = f"in the record {row[_RECORD].strip()!r} of {row[_FILE]}"
+            return DataMismatchError(
+                field.name, f"{value!r} is not of its type {field.dataType.simpleString()}, {where}"
+            )
+    return None
+
+
+def _parse_record(text: str, kind: str, names: Sequence[str]) -> dict[str, Any]:
+    """Return the values of one record by name, as they are written; none if it is no record at all."""
+    if kind == "csv":
+        return dict(zip(names, next(csv.reader([text]), []), strict=False))
+    try:
+        record = json.loads(text)
+    except ValueError:
+        return {}
+    return record if isinstance(record, dict) else {}
+
+
+def _named_format(path: str) -> str | None:
+    """Return the format that the name of a file or directory ends with, compressed or not."""
+    suffixes = PurePosixPath(path.lower()).suffixes
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    return SUFFIXES.get(suffixes[-1]) if suffixes else None
 
 
 def _typed(found: StructType, schema: Schema | None) -> StructType:

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, PySparkException
+from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import Row
 
 from instar.errors import TableNotFoundError, UsageError
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
 __all__ = ["query_frame", "row_values", "spark_errors"]
 
 _QUOTED: Final = re.compile(r"`((?:[^`]|``)+)`")
+_READING: Final = re.compile(r"\s*(?:describe|desc|show|explain)\b", re.IGNORECASE)
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+\.?")
 _CAUSE: Final = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)$", re.MULTILINE)
 
 
 def query_frame(spark: SparkSession, sql: str, find_table: Callable[[str], DataFrame | None]) -> DataFrame:
     """Return the result of a query; `find_table` gives the rows of a table, or None if there is none."""
+    _check_query(spark, sql)
     tried: set[str] = set()
     while True:
         try:
@@ -68,6 +70,21 @@ def _plain(value: object) -> object:
         case dict():
             return {str(_plain(key)): _plain(item) for key, item in value.items()}
     return value
+
+
+def _check_query(spark: SparkSession, sql: str) -> None:
+    """Raise unless a statement only reads; what is no statement at all is Spark's to complain about."""
+    parser = spark._jsparkSession.sessionState().sqlParser()  # noqa: SLF001 -- there is no other way to it
+    parser.parsePlan(sql)
+    if _READING.match(sql):
+        return
+    try:
+        parser.parseQuery(sql)
+    except ParseException:
+        raise UsageError(
+            "this statement is not a query: write one that begins with select, with, values, from, table, "
+            "describe, show or explain"
+        ) from None
 
 
 def _missing_table(error: AnalysisException) -> str | None:

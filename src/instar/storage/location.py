@@ -16,6 +16,7 @@ from instar.storage.bloblog import BlobConsensus
 from instar.storage.consensus import MemoryConsensus
 from instar.storage.directory import DirectoryBlob
 from instar.storage.objects import ObjectBlob
+from instar.storage.urls import hide_password
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,10 +49,17 @@ def open_blob(location: str | os.PathLike[str], options: Mapping[str, str] | Non
         return DirectoryBlob(_file_path(text))
     if scheme == "memory":
         return ObjectBlob.in_memory(_memory_name(text))
+    shown = hide_password(text)
     if scheme in _CLOUDS:
+        if shown != text:
+            raise UsageError(
+                f"cannot open {shown}: the URL of an object store has no password; use options, "
+                "or variables of the environment such as AWS_SECRET_ACCESS_KEY"
+            )
         return ObjectBlob.open(text, options)
     raise UsageError(
-        f"cannot open {text} as a store of blobs: use a path, or one of {_listed('file', 'memory', *_CLOUDS)}"
+        f"cannot open {shown} as a store of blobs: use a path, "
+        f"or one of {_listed('file', 'memory', *_CLOUDS)}"
     )
 
 
@@ -74,7 +82,8 @@ def open_consensus(location: str | None, blob: Blob, options: Mapping[str, str] 
     if scheme is None or scheme == "file" or scheme in _CLOUDS:
         return BlobConsensus(open_blob(location, options))
     raise UsageError(
-        f"cannot open {location} for consensus: use postgresql://…, or nothing to keep it in the store itself"
+        f"cannot open {hide_password(location)} for consensus: use postgresql://…, "
+        "or nothing to keep it in the store itself"
     )
 
 
@@ -92,7 +101,7 @@ def _scheme(location: str) -> str | None:
 def _file_path(url: str) -> str:
     parts = urlsplit(url)
     if parts.netloc not in {"", "localhost"} or not parts.path.startswith("/"):
-        raise UsageError(f"cannot open {url}: write an absolute path, as in file:///data/lake")
+        raise UsageError(f"cannot open {hide_password(url)}: write an absolute path, as in file:///data/lake")
     return unquote(parts.path)
 
 

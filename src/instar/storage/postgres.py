@@ -119,13 +119,20 @@ class PostgresConsensus:
             "schema": sql.Identifier(schema),
             "log": sql.Identifier(schema, "log"),
         }
-        self._connections = Connections(repr(self), self._parameters, _CONFIGURE)
+        self._connections = Connections(str(self), self._parameters, _CONFIGURE)
 
     def __repr__(self) -> str:
         shown = {
             name: value for name, value in self._parameters.items() if name in {"host", "port", "dbname"}
         }
         return f"PostgresConsensus({shown})"
+
+    def __str__(self) -> str:
+        words = {"dbname": "", "host": " on ", "port": " port "}
+        place = "".join(
+            f"{word}{self._parameters[name]}" for name, word in words.items() if name in self._parameters
+        )
+        return f"the PostgreSQL database {place}".rstrip()
 
     def __reduce__(self) -> tuple[type[PostgresConsensus], tuple[str]]:
         return PostgresConsensus, (self._url,)
@@ -205,7 +212,10 @@ class PostgresConsensus:
 
 def _parse(url: str) -> tuple[dict[str, Any], str]:
     """Return the parameters for libpq, and the schema, which libpq does not know."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError as error:
+        raise _unreadable(error) from None
     query = parse_qsl(parts.query, keep_blank_values=True)
     schema = dict(query).get("schema", "instar")
     if not _SCHEMA.fullmatch(schema):
@@ -214,7 +224,14 @@ def _parse(url: str) -> tuple[dict[str, Any], str]:
     try:
         given: Mapping[str, Any] = conninfo_to_dict(urlunsplit(parts._replace(query=rest)))
     except psycopg.Error as error:
-        raise UsageError(
-            f"the URL of the PostgreSQL database cannot be read: {str(error).strip()}"
-        ) from error
+        raise _unreadable(error) from None
     return {**_DEFAULTS, **given}, schema
+
+
+def _unreadable(error: Exception) -> UsageError:
+    """Say what is wrong with a URL, without the piece of it that libpq quotes: it may be the password."""
+    why = str(error).partition(': "')[0]
+    return UsageError(
+        f"the URL of the PostgreSQL database cannot be read: {why}. "
+        "Write postgresql://user:password@host/name, with %-escapes for special characters"
+    )

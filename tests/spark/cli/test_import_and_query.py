@@ -10,6 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import instar
+from instar.errors import UsageError
+from instar.spark.files import file_format
 from tests.unit.cli.command import instar as run
 
 if TYPE_CHECKING:
@@ -52,7 +54,7 @@ def test_parquet_becomes_a_table(lake: str, tmp_path: Path) -> None:
     rows = answer("query", "select k, v from `a/x` order by k", *where)
     assert rows == [{"k": 1, "v": "a"}, {"k": 2, "v": None}, {"k": 3, "v": "c"}]
     text = run("query", "select k from `a/x` order by k", "--limit", "2", *where).stdout
-    assert "There are more rows than these 2" in text
+    assert "There are more rows" in text
 
 
 def test_text_takes_the_types_of_the_table(lake: str, tmp_path: Path) -> None:
@@ -67,7 +69,12 @@ def test_text_takes_the_types_of_the_table(lake: str, tmp_path: Path) -> None:
     assert [row["code"] for row in rows] == ["007", "008", "009"]
     assert rows[2] == {"code": "009", "at": "2026-11-15", "n": None}
     (tmp_path / "bad.csv").write_text("n,code\nmany,1\n", encoding="utf-8")
-    assert "many" in error("import", str(tmp_path / "bad.csv"), "-t", "t", *where)
+    misfit = error("import", str(tmp_path / "bad.csv"), "-t", "t", *where)
+    assert "column `n` of the data does not fit: 'many' is not of its type bigint" in misfit
+    assert f"in the record 'many,1' of file://{tmp_path}/bad.csv" in misfit
+    (tmp_path / "bad.json").write_text('{"at": "noday", "code": "1"}\n', encoding="utf-8")
+    misfit = error("import", str(tmp_path / "bad.json"), "-t", "t", *where)
+    assert "column `at` of the data does not fit: 'noday' is not of its type date" in misfit
     assert len(answer("query", "select * from t", *where)) == 3
 
 
@@ -144,3 +151,66 @@ def test_every_value_has_a_text(lake: str) -> None:
         {"s": {"a": 1, "b": ["2026-11-15"]}, "m": {"k": 1.5}, "b": "00ff", "n": "nan", "d": "1.20", "z": None}
     ]
     assert "{'a': 1" in run("query", sql, "--store", lake).stdout
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "create table made (k int)",
+        "create temporary view made as select 1",
+        "insert into t values (1)",
+        "with c as (select 1) insert into t select * from c",
+        "drop table t",
+        "set spark.sql.ansi.enabled = false",
+        "cache table t",
+        "begin select 1; end",
+    ],
+)
+def test_a_query_only_reads(lake: str, statement: str) -> None:
+    """What would change something of Spark's, and nothing of the store, is refused."""
+    run("create", "t", "k int", "--store", lake)
+    assert "is not a query" in error("query", statement, "--store", lake)
+
+
+def test_every_way_to_read_is_a_query(lake: str) -> None:
+    """Whatever it begins with."""
+    run("create", "t", "k int", "--store", lake)
+    for statement in (
+        "/* of note */ select k from t",
+        "(select k from t) union all (select 1)",
+        "with c as (select * from t) select * from c",
+        "values (1)",
+        "from t select k",
+        "table t",
+        "from t |> where k > 1",
+        "DESCRIBE t",
+        "desc function abs",
+        "show functions like 'abs'",
+        "explain select * from t",
+    ):
+        assert run("query", statement, "--store", lake).returncode == 0, statement
+
+
+@pytest.mark.parametrize(
+    ("path", "expected"),
+    [
+        ("a/B.CSV", "csv"),
+        ("s3://bucket/events.parquet/", "parquet"),
+        ("new/*.csv.gz", "csv"),
+        ("part-0.snappy.parquet", "parquet"),
+        ("x.ndjson", "json"),
+        ("events.csv.parquet", "parquet"),
+        ("my.json-notes.csv", "csv"),
+        ("x.csvs", None),
+        ("x.json.bak", None),
+        ("parquet", None),
+        (".gz", None),
+    ],
+)
+def test_the_end_of_a_name_tells_the_format(path: str, expected: str | None) -> None:
+    """Only the end, and before it what says how the file is compressed."""
+    if expected is None:
+        with pytest.raises(UsageError, match="say --format"):
+            file_format([path])
+    else:
+        assert file_format([path, path]) == expected

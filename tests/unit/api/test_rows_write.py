@@ -201,7 +201,7 @@ def test_new_columns_come_with_the_rows_in_one_commit(store: Store) -> None:
     assert commit.seqno == before + 1 == table.state.seqno
     assert commit.schema_id == 1
     assert rows_of(table) == [{"a": 1, "s": {"b": 1, "c": "x"}, "d": True}]
-    assert table.history()[0].what == "evolved to schema 1; appended 1 rows at " + str(commit.ts)
+    assert table.history()[0].what == "evolved to schema 1; appended 1 row at " + str(commit.ts)
 
 
 def _wider() -> pa.Schema:

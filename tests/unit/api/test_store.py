@@ -211,7 +211,7 @@ def test_the_log_says_who_did_what() -> None:
         (4, "dropped", None),
         (3, "evolved to schema 1", 1),
         (2, "configured skipping=audit", None),
-        (1, f"appended 50 rows at {table._log.refresh().upper - 1}", 0),  # type: ignore[union-attr]
+        (1, f"wrote 50 updates at {table._log.refresh().upper - 1}", 0),  # type: ignore[union-attr]
         (0, "created", 0),
     ]
 

@@ -10,7 +10,9 @@ from unittest.mock import patch
 
 from instar.cli import main
 
-__all__ = ["instar", "instar_process"]
+__all__ = ["PROCESS", "instar", "instar_process"]
+
+PROCESS = (sys.executable, "-c", "from instar.cli import main; main()")
 
 
 def instar(*arguments: str) -> subprocess.CompletedProcess[str]:
@@ -27,5 +29,4 @@ def instar(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 def instar_process(*arguments: str) -> subprocess.CompletedProcess[str]:
     """Run the command as a user does."""
-    command = [sys.executable, "-c", "from instar.cli import main; main()", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run([*PROCESS, *arguments], capture_output=True, text=True, check=False)

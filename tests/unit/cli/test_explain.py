@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pyarrow as pa
@@ -45,9 +46,10 @@ def test_a_program_is_told_everything(store: str) -> None:
 
 def test_a_person_is_told_what_matters(store: str) -> None:
     """How much is read, and what each condition does."""
-    done = instar("explain", "t", "n.x > 1 and a > 5", "--parts", "--store", store)
+    done = instar("explain", "t", "n.x > 1 and a > 15", "--parts", "--store", store)
     assert done.returncode == 0
     assert "Reads 1 of 4 parts of t" in done.stdout
+    assert re.search(r"\(a > 15\) +1 part +$", done.stdout, re.MULTILINE)
     assert "excludes alone" in done.stdout
 
 
@@ -63,6 +65,14 @@ def test_no_data_file_is_opened(store: str) -> None:
             part.rename(part.with_suffix(".parquet"))
 
 
+def test_a_time_after_the_last_change_is_the_present(store: str) -> None:
+    """Nobody has to know when a table was last written to; what is before its first time is refused."""
+    for time in ("9999-12-31", "99999999999999999999"):
+        assert ask(store, "a = 12", "--as-of", time)["total"] == 4
+    assert ask(store, "a = 12", "--as-of", "0")["total"] == 0
+    assert instar("explain", "t", "a = 12", "--as-of", "1969-01-01", "--store", store).returncode == 2
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
@@ -70,6 +80,8 @@ def test_no_data_file_is_opened(store: str) -> None:
         (("t", "missing = 3"), 3, "missing"),
         (("nowhere", "a = 3"), 3, "nowhere"),
         (("t", "a = 3", "--as-of", "yesterday"), 2, "not a time"),
+        (("t", "a = 3", "--as-of", "0001-01-01"), 2, "not a time"),
+        (("t", "a = 3", "--as-of", "9" * 5000), 2, "not a time"),
     ],
 )
 def test_what_cannot_be_asked_is_refused(

@@ -26,6 +26,19 @@ def test_a_forbidden_change_exits_with_1() -> None:
     assert "Not compatible: 1 of 1 changes break the rules." in done.stdout
 
 
+def test_nothing_is_said_of_readers_where_the_whole_is_refused() -> None:
+    """A change that would fence them, next to one that is forbidden, is not said to let them go on."""
+    schemas = ("a int, n bigint", "a bigint, n int")
+    done = instar("schema", "check", *schemas)
+    assert done.returncode == 1
+    assert "go on" not in done.stdout
+    answer = json.loads(instar("schema", "check", *schemas, "--json").stdout)
+    assert [(change["permitted"], change["fences_readers"]) for change in answer["changes"]] == [
+        (True, None),
+        (False, None),
+    ]
+
+
 def test_json_says_the_same(tmp_path: Path) -> None:
     """With --json there is one JSON value, also for schemas in files."""
     (tmp_path / "old.sql").write_text("user string not null,\n  n int")

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
+import instar as library
+from instar.parts import DIFF
 from tests.unit.cli.command import instar
 
 if TYPE_CHECKING:
@@ -71,9 +74,28 @@ def test_log_says_who_did_what_under_which_schema(store: str) -> None:
         (0, "created", 0),
     ]
     assert (
-        "1 older commits are not shown"
+        "1 older commit is not shown"
         in instar("log", "billing/events", "--limit", "1", "--store", store).stdout
     )
+
+
+def test_log_tells_what_came_from_what_went(tmp_path: Path) -> None:
+    """Appends add rows, a retraction takes them away, and an upsert does both."""
+    lake = str(tmp_path / "lake")
+    with library.open(lake) as opened:
+        table = opened.create_table("t", "k int, v int", key=["k"])
+        kinds = pa.schema([("k", pa.int32()), ("v", pa.int32())])
+        table.append(pa.table({"k": [1, 2], "v": [1, 1]}, kinds))
+        table.upsert(pa.table({"k": [2], "v": [2]}, kinds))
+        table.apply(pa.table({"k": [1], "v": [1], DIFF: [-1]}, kinds.append(pa.field(DIFF, pa.int64()))))
+    commits = ask(lake, "log", "t")
+    assert isinstance(commits, list)
+    assert [commit["what"].partition(" at ")[0] for commit in commits] == [
+        "retracted 1 row",
+        "changed rows by 2 updates",
+        "appended 2 rows",
+        "created",
+    ]
 
 
 def test_schema_show_and_diff(store: str) -> None:
@@ -85,6 +107,37 @@ def test_schema_show_and_diff(store: str) -> None:
     assert isinstance(diff, dict)
     assert {change["kind"] for change in diff["changes"]} == {"added", "renamed", "widened"}
     assert instar("schema", "show", "billing/events", "--id", "9", "--store", store).returncode == 3
+
+
+def test_programs_are_told_the_ids_of_fields_at_every_level(tmp_path: Path) -> None:
+    """Also inside elements of lists and values of maps."""
+    lake = str(tmp_path / "lake")
+    instar("init", lake)
+    ddl = "k int not null, l array<struct<x: int>>, m map<string, struct<y: struct<z: date>>>"
+    assert instar("create", "t", ddl, "--store", lake).returncode == 0
+    shown = ask(lake, "schema", "show", "t")
+    assert isinstance(shown, dict)
+
+    def ids(fields: list[dict[str, Any]]) -> list[tuple[int, str, Any]]:
+        return [(field["id"], field["name"], ids(field["fields"])) for field in fields]
+
+    assert ids(shown["fields"]) == [
+        (1, "k", []),
+        (2, "l", [(3, "x", [])]),
+        (4, "m", [(5, "y", [(6, "z", [])])]),
+    ]
+    assert [(field["type"], field["nullable"]) for field in shown["fields"][:2]] == [
+        ("int", False),
+        ("array<struct<x: int>>", True),
+    ]
+
+
+@pytest.mark.parametrize("schema", ["", "  "])
+def test_an_empty_schema_is_called_that(store: str, schema: str) -> None:
+    """It is no file, and is not taken for one."""
+    done = instar("create", "empty", schema, "--store", store)
+    assert done.returncode == 2
+    assert "the schema is empty" in done.stderr
 
 
 def test_a_refused_evolution_changes_nothing(store: str) -> None:

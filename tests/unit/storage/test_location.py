@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from instar.errors import UsageError
+from instar.errors import StorageError, UsageError
 from instar.storage import (
     BlobConsensus,
     DirectoryBlob,
@@ -75,3 +75,33 @@ def test_what_has_no_consensus_is_refused(location: str, tmp_path: Path) -> None
     """With a message that says what does."""
     with pytest.raises(UsageError, match="for consensus"):
         open_consensus(location, open_blob(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "location",
+    [
+        "s3x://bob:secret@host/x",
+        "s3://bob:secret@host/x",
+        "file://bob:sec/ret@host/x",
+        "postgresqx://bob:secret@host/x",
+        "postgresql://bob:secret@[bad/x",
+        "postgresql://bob:%zzsecret@host/x",
+        "mysql://host/x?user=bob&password=secret",
+    ],
+)
+def test_no_refusal_repeats_a_password(location: str, tmp_path: Path) -> None:
+    """Errors end up in logs."""
+    with pytest.raises(UsageError) as refusal:
+        open_consensus(location, open_blob(tmp_path))
+    assert "secret" not in str(refusal.value)
+    assert "sec/ret" not in str(refusal.value)
+
+
+def test_a_server_that_is_not_there_is_named_for_people(tmp_path: Path) -> None:
+    """By its database, host and port, and without its password."""
+    consensus = open_consensus("postgresql://bob:secret@127.0.0.1:1/logs", open_blob(tmp_path))
+    with pytest.raises(
+        StorageError, match=r"connecting to the PostgreSQL database logs on .* port 1 failed"
+    ) as refusal:
+        consensus.head("a")
+    assert "secret" not in str(refusal.value)

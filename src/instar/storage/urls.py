@@ -1,0 +1,16 @@
+"""URLs as they may be shown: in an error, in a log, to whoever looks over a shoulder."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+__all__ = ["hide_password"]
+
+_USER: Final = re.compile(r"(://[^:/@]*):.*@")  # up to the last @: a password need not be well written
+_PARAMETER: Final = re.compile(r"([?&](?:ssl)?password=)[^&]*")
+
+
+def hide_password(url: str) -> str:
+    """Return a URL with an ellipsis for the password, if it has one."""
+    return _PARAMETER.sub(r"\1…", _USER.sub(r"\1:…@", url))
