@@ -1,4 +1,4 @@
-"""`instar demo` tells people and programs the same story."""
+"""`instar demo` tells programs the story that it tells people."""
 
 from __future__ import annotations
 
@@ -27,13 +27,3 @@ def test_programs_are_told_the_whole_story(spark: SparkSession, tmp_path: Path) 
     assert write["found"][1][0]["user"] == "user0"
     assert evolve["found"][-1]["error"]["code"] == "incompatible-schema"
     assert [line["schema"] for line in story["chapters"][7]["found"][0]][:2] == ["0", "0"]
-
-
-def test_people_are_told_as_it_happens(spark: SparkSession, tmp_path: Path) -> None:
-    """In numbered chapters, and in the end where the store is."""
-    done = instar("demo", "--keep", str(tmp_path / "[bold]lake"))
-    assert (done.returncode, done.stderr) == (0, "")
-    assert "1. Write events with Spark" in done.stdout
-    assert "  IncompatibleSchemaError: " in done.stdout
-    assert "8. What happened" in done.stdout
-    assert f"The store is at {tmp_path}/[bold]lake" in done.stdout

@@ -93,7 +93,7 @@ def stream(client: Client) -> dict[str, object]:
     client.store.create_table("copy", "k int")
     first = client.stream()
     client.save("select 7 as k, 'v7' as v")
-    return {"first": first, "then": client.stream(), "again": client.stream()}
+    return {"first": first, "then": client.stream()}
 
 
 def fail(client: Client) -> dict[str, object]:
@@ -106,7 +106,6 @@ def fail(client: Client) -> dict[str, object]:
         "no condition": lambda: client.load(where="k >").collect(),
         "undecided": lambda: client.load(where="soundex(v) = 'V000'").collect(),
         "misfit": lambda: client.save("select cast(null as int) as k, 'x' as v"),
-        "other type": lambda: client.save("select 'one' as k, 'x' as v"),
         "table.read": lambda: client.table.read(client.spark),
         "register": lambda: instar.register(client.spark, client.store),
     }
