@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from instar.schema import Decimal, Primitive, Type
+from instar.skipping.catalyst.nodes import Node, find_type
 from instar.skipping.coercion import (
     BINARY,
     DATE,
@@ -17,15 +18,13 @@ from instar.skipping.coercion import (
     STRING,
     TIMESTAMP,
     decimal_result,
+    is_bad_zone,
     is_number,
     round_type,
 )
 from instar.skipping.expression import BOOLEAN, Call, Expression, Literal
 from instar.skipping.functions import Function, Mode
 from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, name_of
-
-if TYPE_CHECKING:
-    from instar.skipping.catalyst.nodes import Node
 
 __all__ = ["FUNCTIONS"]
 
@@ -49,7 +48,8 @@ class Signature:
         if len(args) < len(nodes) or any(arg.type is None for arg in args):
             return None
         type_ = self.typing(self.function, args)
-        if type_ is None:
+        given = node.fields.get("resultType")
+        if type_ is None or (given is not None and find_type(given) != type_):
             return None
         mode = Mode.UNKNOWN if is_day_time(type_) or is_year_month(type_) else _mode(node)
         return Call(self.function, args, type_, mode, node.zone)
@@ -104,6 +104,10 @@ def _arithmetic(function: Function, args: _Args) -> Type | None:
         return left if left == DOUBLE else None
     intervals = function in (Function.ADD, Function.SUBTRACT) and (is_day_time(left) or is_year_month(left))
     return left if is_number(left) or intervals else None
+
+
+def _zoned(function: Function, args: _Args) -> Type | None:
+    return None if is_bad_zone(args[1]) else _always(TIMESTAMP, "timestamp", "string")(function, args)
 
 
 def _unary(_: Function, args: _Args) -> Type | None:
@@ -245,14 +249,10 @@ FUNCTIONS: Final[dict[str, Signature]] = {
     "DateFormatClass": Signature(
         Function.FORMAT_TIMESTAMP, _always(STRING, "timestamp", "string"), ("left", "right")
     ),
-    "FromUTCTimestamp": Signature(
-        Function.FROM_UTC, _always(TIMESTAMP, "timestamp", "string"), ("left", "right")
-    ),
-    "ToUTCTimestamp": Signature(
-        Function.TO_UTC, _always(TIMESTAMP, "timestamp", "string"), ("left", "right")
-    ),
-    "UnixTimestamp": Signature(Function.UNIX_SECONDS, _always(LONG, "timestamp"), ("timeExp",)),
-    "ToUnixTimestamp": Signature(Function.UNIX_SECONDS, _always(LONG, "timestamp"), ("timeExp",)),
+    "FromUTCTimestamp": Signature(Function.FROM_UTC, _zoned, ("left", "right")),
+    "ToUTCTimestamp": Signature(Function.TO_UTC, _zoned, ("left", "right")),
+    "UnixTimestamp": Signature(Function.UNIX_TIMESTAMP, _always(LONG, _STAMPS), ("timeExp",)),
+    "ToUnixTimestamp": Signature(Function.UNIX_TIMESTAMP, _always(LONG, _STAMPS), ("timeExp",)),
     "UnixSeconds": Signature(Function.UNIX_SECONDS, _always(LONG, "timestamp")),
     "UnixMillis": Signature(Function.UNIX_MILLIS, _always(LONG, "timestamp")),
     "UnixMicros": Signature(Function.UNIX_MICROS, _always(LONG, "timestamp")),

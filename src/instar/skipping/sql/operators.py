@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from instar.schema import Decimal, Primitive, Type
@@ -15,6 +17,7 @@ from instar.skipping.coercion import (
     as_decimal,
     cast,
     common_type,
+    comparison_type,
     decimal_result,
     is_number,
 )
@@ -38,6 +41,7 @@ _COMPARISONS: Final = frozenset(
         Function.GREATER_EQUAL,
     ]
 )
+_FindType = Callable[[Type | None, Type | None, Mode], Type | None]
 _DAY_TIME_UNITS: Final = ("day", "hour", "minute", "second")
 _YEAR_MONTH_UNITS: Final = ("year", "month")
 
@@ -48,7 +52,7 @@ def binary(
     """Apply an operator to two sides."""
     mode = mode or session.mode
     if function in _COMPARISONS:
-        sides = unified([left, right], session)
+        sides = unified([left, right], session, comparison_type)
         if sides is None:
             return Anything(f"{left} {function} {right}", BOOLEAN)
         return Call(function, tuple(sides), BOOLEAN)
@@ -56,12 +60,14 @@ def binary(
     return found or Anything(f"{left} {function} {right}")
 
 
-def unified(args: list[Expression], session: Session) -> list[Expression] | None:
+def unified(
+    args: list[Expression], session: Session, find_type: _FindType = common_type
+) -> list[Expression] | None:
     """Cast expressions to the type that they have in common, if they have one."""
     typed = [arg.type for arg in args if not _is_null(arg)]
     common: Type | None = typed[0] if typed else BOOLEAN
     for type_ in typed[1:]:
-        common = common_type(common, type_, session.mode)
+        common = find_type(common, type_, session.mode)
     if common is None:
         return None
     return [cast(arg, common, session.mode, session.zone) for arg in args]
@@ -112,7 +118,7 @@ def interval(text: str | None, first: str, last: str) -> Literal | None:
         months = parse_year_month(text, first, last)
         span = first if first == last else f"{first} to {last}"
         return None if months is None else Literal(months, Primitive(f"interval {span}"))
-    if first == last == "week" and text.lstrip("-").isdigit():
+    if first == last == "week" and re.fullmatch(r"-?[0-9]{1,6}", text):
         return Literal(int(text) * 7 * 86_400_000_000, Primitive("interval day"))
     return None
 

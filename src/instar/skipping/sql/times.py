@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from instar.skipping.coercion import DATE, DOUBLE, INT, LONG, STRING, TIMESTAMP, cast
+from instar.skipping.coercion import DATE, DOUBLE, INT, LONG, STRING, TIMESTAMP, cast, is_bad_zone
 from instar.skipping.expression import BOOLEAN, Call, Expression, Literal, Now
 from instar.skipping.functions import Function
 from instar.skipping.kinds import INTEGERS, name_of
@@ -89,8 +89,11 @@ def _months_between(args: list[Expression], session: Session) -> Expression | No
 
 def _unix_timestamp(args: list[Expression], session: Session) -> Expression | None:
     (value,) = args
-    stamp = None if value.type == STRING else _stamp(value, session)
-    return None if stamp is None else Call(Function.UNIX_SECONDS, (stamp,), LONG)
+    if value.type == STRING:
+        return None
+    # A local time is counted as it is, whatever the zone.
+    stamp = value if name_of(value.type) == "timestamp_ntz" else _stamp(value, session)
+    return None if stamp is None else Call(Function.UNIX_TIMESTAMP, (stamp,), LONG)
 
 
 def _from_unixtime(args: list[Expression], session: Session) -> Expression | None:
@@ -114,7 +117,9 @@ def _convert_zone(function: Function) -> Maker:
     def make(args: list[Expression], session: Session) -> Expression | None:
         value, zone = args
         stamp = _stamp(value, session)
-        return None if stamp is None or zone.type != STRING else Call(function, (stamp, zone), TIMESTAMP)
+        if stamp is None or zone.type != STRING or is_bad_zone(zone):
+            return None
+        return Call(function, (stamp, zone), TIMESTAMP)
 
     return make
 
