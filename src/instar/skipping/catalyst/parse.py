@@ -57,7 +57,7 @@ def parse_catalyst(
     `fields` are the table's fields by the names that attributes have; members of structs are found by
     their own names, or as `f<id>`. `zone` is the session's time zone, in which timestamps are printed.
     `lost` has what Spark does not print, by the position of the node: `evalMode` ("ANSI", "LEGACY" or
-    "TRY"), `escapeChar`, `hset` (members as Spark holds them: dates are days, timestamps microseconds), and
+    "TRY"), `resultType` (of arithmetic; another than is expected is not understood), `escapeChar`, `hset` (members as Spark holds them: dates are days, timestamps microseconds), and
     `value` of binary literals (bytes).
     """
     try:
