@@ -49,6 +49,8 @@ _BINARY: Final[dict[type[exp.Expression], Function]] = {
     exp.IntDiv: Function.INTEGRAL_DIVIDE,
     exp.Mod: Function.REMAINDER,
 }
+_COMPARISONS: Final = (exp.EQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+_PREDICATES: Final = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.Is, exp.Not)
 _SUFFIXES: Final = ("tinyint", "smallint", "bigint", "float", "double")
 
 
@@ -93,6 +95,8 @@ class Reader:
 
     def read(self, node: exp.Expression) -> Expression:  # noqa: C901, PLR0912 -- one case for each kind of node
         """Read one node and everything below it."""
+        if _binds_otherwise(node):
+            return _opaque(node, BOOLEAN if isinstance(node, _COMPARISONS) else None)
         function = _BINARY.get(type(node))
         if function is not None:
             return operators.binary(function, self.read(node.this), self.read(node.expression), self.session)
@@ -309,6 +313,21 @@ class Reader:
         if precision > MAX_PRECISION:
             return Anything(text)
         return Literal(number, Decimal(precision, scale))
+
+
+def _binds_otherwise(node: exp.Expression) -> bool:
+    """Tell whether Spark takes other operands for an operator than sqlglot: all that are not in parentheses.
+
+    Spark applies IN, BETWEEN and LIKE to whole comparisons, and comparisons and || from left to right.
+    """
+    if isinstance(node, exp.DPipe):
+        return isinstance(node.expression, exp.Add | exp.Sub)
+    if not isinstance(node, _COMPARISONS):
+        return False
+    # Around the sides of these sqlglot puts parentheses of its own.
+    own = isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ)
+    left, right = (side.unnest() if own else side for side in (node.this, node.expression))
+    return isinstance(left, _PREDICATES) or isinstance(right, (*_PREDICATES, *_COMPARISONS))
 
 
 def _opaque(node: exp.Expression, type_: Type | None = None) -> Anything:
