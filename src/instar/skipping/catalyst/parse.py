@@ -57,8 +57,9 @@ def parse_catalyst(
     `fields` are the table's fields by the names that attributes have; members of structs are found by
     their own names, or as `f<id>`. `zone` is the session's time zone, in which timestamps are printed.
     `lost` has what Spark does not print, by the position of the node: `evalMode` ("ANSI", "LEGACY" or
-    "TRY"), `resultType` (of arithmetic; another than is expected is not understood), `escapeChar`, `hset` (members as Spark holds them: dates are days, timestamps microseconds), and
-    `value` of binary literals (bytes).
+    "TRY"), `resultType` of arithmetic (if it is not the expected one, the node is not understood),
+    `escapeChar`, `hset` (members as Spark holds them: dates are days, timestamps microseconds), and `value`
+    of binary literals (bytes).
     """
     try:
         node = read_nodes(text, lost)
