@@ -80,17 +80,22 @@ def _rescale(call: Call, span: Whole) -> Outcome:
 
 
 def _decimal_to_integer(call: Call, span: Whole) -> Outcome:
-    """Drop what is after the point; of many digits, Spark may take the nearest double first."""
+    """Drop what is after the point; of many digits, Spark takes the nearest double first, except in legacy mode."""
     source = call.args[0].type
-    divisor = constant(10 ** scale_of(source))
+    scale = scale_of(source)
+    divisor = constant(10**scale)
     lo, hi = exact.trunc_divide(span.lo, divisor), exact.trunc_divide(span.hi, divisor)
-    if isinstance(source, Decimal) and source.precision > _EXACT_DIGITS and name_of(call.type) != "bigint":
+    if call.mode is not Mode.LEGACY and name_of(call.type) != "bigint" and _is_long(source):
         # Python divides integers to the nearest double, as Java reads a decimal.
         first, last = (
-            (column.astype(object) / 10**source.scale).astype(np.float64) for column in (span.lo, span.hi)
+            (column.astype(object) / 10**scale).astype(np.float64) for column in (span.lo, span.hi)
         )
         lo, hi = np.minimum(lo, _truncated(first)), np.maximum(hi, _truncated(last))
     return fitted(lo, hi, call.type, call.mode, wraps=True)
+
+
+def _is_long(type_: Type | None) -> bool:
+    return isinstance(type_, Decimal) and type_.precision > _EXACT_DIGITS
 
 
 def _decimal_to_real(call: Call, span: Whole) -> Outcome:
