@@ -135,6 +135,26 @@ def test_legacy_sessions_and_other_zones_are_taken_as_they_are(session: SparkSes
     assert parts_read(frame.where(text)) == [1]
 
 
+def test_decimals_that_may_keep_more_digits_are_not_guessed(session: SparkSession, store: Store) -> None:
+    """How many digits a product keeps is a setting of the session, and a product of another type is unknown."""
+    made = store.create_table("digits", "id bigint, g decimal(38,18)")
+    made.append(pa.table({"id": [1], "g": pa.array([Decimal("0.00001")], pa.decimal128(38, 18))}))
+    text = "cast(g * g as double) > 0.00000000001D"
+    assert parts_read(made.read(session).where(text)) == [0]
+    session.conf.set("spark.sql.decimalOperations.allowPrecisionLoss", "false")
+    assert ids(made.read(session).where(text)) == [1]
+
+
+def test_bytes_that_are_no_text_are_not_guessed(session: SparkSession, store: Store) -> None:
+    """A literal that Spark cannot print reads the part."""
+    made = store.create_table("bytes", "id bigint, s string")
+    made.append(pa.table({"id": [1, 2], "s": ["\U0001f600", "\u00e9"]}))
+    frame = made.read(session)
+    assert ids(frame.where("s < cast(x'FF' as string)")) == [1, 2]
+    assert ids(frame.where("s >= cast(x'80' as string)")) == [1, 2]
+    assert parts_read(frame.where("s < 'a'")) == [0]
+
+
 def test_every_scan_of_a_query_is_reported(session: SparkSession, store: Store, table: Table) -> None:
     """Joins, unions and subqueries have a report for each scan, whatever else is in the plan."""
     instar.register(session, store)

@@ -159,10 +159,10 @@ def test_what_is_no_value_in_spark_is_none_here(text: str) -> None:
     assert is_read(text, columns, ts=0, i=0, d=0, c=PyDecimal(0))
 
 
-def printed(value: str) -> str:
-    """Return a string as Catalyst prints a literal."""
+def printed(value: str, type_: str = "string") -> str:
+    """Return a value as Catalyst prints a literal."""
     name = "org.apache.spark.sql.catalyst.expressions.Literal"
-    return json.dumps([{"class": name, "num-children": 0, "value": value, "dataType": "string"}])
+    return json.dumps([{"class": name, "num-children": 0, "value": value, "dataType": type_}])
 
 
 def test_a_printed_replacement_character_may_be_any_bytes() -> None:
@@ -171,3 +171,19 @@ def test_a_printed_replacement_character_may_be_any_bytes() -> None:
     assert parse_catalyst(printed("ab"), {}, "UTC") == Literal("ab", Primitive("string"))
     # A text in SQL is not printed by anybody.
     assert str(parse_filter("s < '\ufffd'", parse_schema_ddl("s string"))) == "(s < '\ufffd')"
+
+
+def test_a_local_time_is_printed_as_it_is_held() -> None:
+    """Spark prints a timestamp without a time zone in microseconds, and not as it is written."""
+    local = Primitive("timestamp_ntz")
+    assert parse_catalyst(printed("-500000", "timestamp_ntz"), {}, "UTC") == Literal(-500_000, local)
+
+
+def test_errors_of_other_conjuncts_are_not_seen() -> None:
+    """What conjuncts exclude that never fail is excluded, alone or together, whatever a third would do."""
+    row: dict[str, Any] = {"i": 0, "j": 7}
+    assert not is_read("1 / i > 1 and j = 5", "i int, j int", **row)
+    assert is_read("1 / i > 1 and j = 7", "i int, j int", **row)
+    parts = [{"i": [0, 9], "j": [0, 5], "k": [0, 1]}]
+    assert parts_read("1 / k > 1 and i > 5 and i < j", "i int, j int, k int", parts) == []
+    assert parts_read("1 / k > 1 and 1 / i < 1 and i < j", "i int, j int, k int", parts) == [0]

@@ -218,3 +218,23 @@ ZONED = [
 def test_zones_are_followed_exactly(zone: str, text: str) -> None:
     """Where no clock changes, local time is as precise as UTC."""
     assert parts_read(text, COLUMNS, [PART], Session(zone)) == []
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "case when i <> 0 then 100 / i else 0 end > 500",
+        "if(i = 0, 0, 100 / i) > 500",
+        "100 / nullif(i, 0) > 500",
+        "try_divide(100, i) > 500",
+        "try_divide(100, j) < -200",
+        "if(i <> 10, i, 0) = 10",
+        "i <> 0 and i < 1",
+    ],
+)
+def test_a_guarded_divisor_is_not_zero(text: str) -> None:
+    """A column that is not one of its ends has others, and an integer that is not 0 is at least 1."""
+    assert parts_read(text, "i int, j int", [{"i": [0, 10], "j": [-10, 10]}]) == []
+    nulls: dict[str, list[Any]] = {"i": [0, 10, None], "j": [0, 1, None]}
+    assert parts_read("if(i <> 0, 1, 2) = 2", "i int, j int", [nulls]) == [0]
+    assert parts_read("if(i <> j, i, null) = 0", "i int, j int", [nulls]) == [0]

@@ -65,6 +65,8 @@ def _find_literal(value: object, type_: Type, zone: str | None) -> Literal | Non
             return Literal(PyDecimal(text), type_)
         except InvalidOperation:
             return None
+    if name == "timestamp_ntz" and text.lstrip("-").isdigit():
+        return Literal(int(text), type_)  # as it is held, not as it is written
     if name == "timestamp_ntz":
         text = text.replace("T", " ")
         text = text if text.count(":") != 1 else f"{text}:00"
