@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from tests.spark.skipping.poison import COLUMNS, EPOCH, POISON
@@ -31,6 +32,7 @@ _NUMBERS = ("tinyint", "int", "bigint", "double", "float", "decimal(10,2)", "dec
 _LEVELS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "nonsense")
 _ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Apia", "Australia/Lord_Howe")
 _BAD_ZONES = ("Nowhere/Bad", "+530", "+05:30", "UTC-3")
+_TINY = (Decimal("7e-30"), Decimal("3e-18"), Decimal("0.25"))
 _UNITS = ("day", "hour", "minute", "second")
 _COMPARABLE = (*_NUMBERS, "string", "date", "timestamp", "timestamp_ntz", "boolean")
 
@@ -150,8 +152,8 @@ _RULES: dict[str, list[str]] = {
             "cast(({decimal(38,18)} #op {decimal(38,18)}) as decimal(38,18))",
             "cast(({decimal(38,18)} / {decimal(38,18)}) as decimal(38,18))",
             "cast(({decimal(38,18)} % {decimal(38,18)}) as decimal(38,18))",
-            "cast(pmod({decimal(38,18)}, cast('7e-30' as decimal(38,30))) as decimal(38,18))",
-            "cast((cast({decimal(38,18)} as decimal(38,0)) % cast('3e-#n' as decimal(38,30))) as decimal(38,18))",
+            "cast(pmod({decimal(38,18)}, #tiny) as decimal(38,18))",
+            "cast((cast({decimal(38,18)} as decimal(38,0)) % #tiny) as decimal(38,18))",
             "cast(round({decimal(38,18)}, 5) as decimal(38,18))",
         ),
     ],
@@ -330,6 +332,7 @@ def _words(random: Random, template: str) -> str:
             ("a%", "ab%", "abc", "%b", "a_c%", "k000%1", "", "%", "\\\\%a%", "z%", "2024-02%")
         ),
         "#piece": lambda: random.choice(("a", "ab", "", "z", "k0", "日", "2024")),
+        "#tiny": lambda: f"cast({random.choice(_TINY):f} as decimal(38,30))",
         "#n": lambda: str(random.choice((0, 1, 2, 3, 6, 29, 31, 45))),
     }
     for word, make in words.items():
