@@ -22,6 +22,7 @@ from instar.skipping.functions import Function, Mode
 from instar.skipping.kinds import limits
 from instar.skipping.sql import operators
 from instar.skipping.sql.calls import call_by_name
+from instar.skipping.sql.refusals import check_condition
 from instar.skipping.sql.session import Session
 
 __all__ = ["read_filter"]
@@ -62,6 +63,7 @@ def read_filter(text: str, schema: Schema, session: Session | None = None) -> Ex
         raise UsageError(f"{text!r} is not a condition in SQL: {_reason(error)}") from None
     if not isinstance(tree, exp.Expression) or not isinstance(tree, exp.Condition):
         raise UsageError(f"{text!r} is not one condition, as it stands after WHERE")
+    check_condition(tree, text)
     # sqlglot and Spark do not agree on how tightly bitwise operators bind.
     if tree.find(*_AMBIGUOUS) is not None:
         return Anything(text, BOOLEAN)
