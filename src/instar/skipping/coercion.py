@@ -26,6 +26,7 @@ __all__ = [
     "STRING",
     "TIMESTAMP",
     "TIMESTAMP_NTZ",
+    "YEAR_MONTH",
     "as_decimal",
     "cast",
     "common_type",

@@ -18,11 +18,9 @@ from instar.skipping.zones import DAY, HOUR, MINUTE, SECOND, is_known, to_utc
 
 __all__ = ["fold_string", "parse_date", "parse_day_time", "parse_timestamp", "parse_year_month"]
 
-_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})", re.ASCII)
-_TIME = re.compile(
-    r"(\d{4}-\d{1,2}-\d{1,2})"
-    r"(?:[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,6}))?(Z|[+-]\d\d:\d\d)?)?",
-    re.ASCII,
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
+_CLOCK = re.compile(
+    r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?(?: ?(Z|UTC|[+-]\d\d:\d\d|[A-Z]\w+/\w+))?)?", re.ASCII
 )
 _INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
 _NUMBER = re.compile(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})", re.ASCII)
@@ -32,30 +30,34 @@ _EXTREMES: Final = {"nan": "nan", "inf": "inf", "infinity": "inf", "-inf": "-inf
 
 
 def parse_date(text: str) -> int | None:
-    """Return the days since 1970 of a plain date."""
+    """Return the days since 1970 of a plain date; without a day or a month it is the first."""
     match = _DATE.fullmatch(text)
     if match is None:
         return None
     try:
-        return (dt.date(*(int(part) for part in match.groups())) - _EPOCH).days
+        return (dt.date(*(int(part or 1) for part in match.groups())) - _EPOCH).days
     except ValueError:
         return None
 
 
 def parse_timestamp(text: str, zone: str | None) -> tuple[int, int] | None:
-    """Return the instants that a plain timestamp may mean, in microseconds: two if the clock went back."""
-    match = _TIME.fullmatch(text)
-    days = None if match is None else parse_date(match[1])
-    if match is None or days is None:
+    """Return the instants that a plain timestamp may mean, in microseconds: two if the clock went back.
+
+    Without a zone it is a local time, and has none of its own.
+    """
+    date, *time = re.split("[ T]", text, maxsplit=1)
+    clock = _CLOCK.fullmatch(time[0] if time else "0:0")
+    days = parse_date(date)
+    if clock is None or days is None or (time and date.count("-") != 2):  # noqa: PLR2004 -- of a whole date
         return None
-    hours, minutes, seconds = (int(match[group] or 0) for group in (2, 3, 4))
+    hours, minutes, seconds = (int(clock[group] or 0) for group in (1, 2, 3))
     if hours >= 24 or minutes >= 60 or seconds >= 60:  # noqa: PLR2004 -- a clock
         return None
     micros = days * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND
-    micros += int((match[5] or "").ljust(6, "0"))
-    zone = match[6] or zone
-    if zone is None or (match[6] and not is_known(match[6])):
+    micros += int((clock[4] or "").ljust(6, "0"))
+    if clock[5] and (zone is None or not is_known(clock[5])):
         return None
+    zone = clock[5] or zone or "UTC"
     low, high = to_utc(constant(micros), constant(micros), zone, either=True)
     return int(low[0]), int(high[0])
 
@@ -91,11 +93,8 @@ def fold_string(text: str, type_: Type, zone: str | None) -> Literal | None:
     if name == "date":
         days = parse_date(text)
         return None if days is None else Literal(days, type_)
-    if name in ("timestamp", "timestamp_ntz"):
-        match = _TIME.fullmatch(text)
-        if name == "timestamp_ntz" and match is not None and match[6] is not None:
-            return None
-        return _instant(parse_timestamp(text, zone if name == "timestamp" else "UTC"), type_)
+    if name == "timestamp_ntz" or (name == "timestamp" and zone is not None):
+        return _instant(parse_timestamp(text, zone if name == "timestamp" else None), type_)
     if name in INTEGERS and _INTEGER.fullmatch(text):
         low, high = limits(type_)
         return Literal(int(text), type_) if low <= int(text) <= high else None

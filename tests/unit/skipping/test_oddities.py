@@ -10,6 +10,7 @@ import pytest
 
 from instar.schema import Primitive, parse_schema_ddl
 from instar.skipping import Anything, Literal, Session, parse_catalyst, parse_filter
+from instar.skipping.literals import fold_string
 from tests.unit.skipping.laboratory import parts_read
 
 LEGACY = Session(ansi=False)
@@ -187,3 +188,42 @@ def test_errors_of_other_conjuncts_are_not_seen() -> None:
     parts = [{"i": [0, 9], "j": [0, 5], "k": [0, 1]}]
     assert parts_read("1 / k > 1 and i > 5 and i < j", "i int, j int, k int", parts) == []
     assert parts_read("1 / k > 1 and 1 / i < 1 and i < j", "i int, j int, k int", parts) == [0]
+
+
+@pytest.mark.parametrize(
+    ("text", "micros"),
+    [
+        ("2025-01-15 10:00", 1_736_935_200 * SECOND),
+        ("2025-01-15T10:00", 1_736_935_200 * SECOND),
+        ("2025-01-15 10:00:00 UTC", 1_736_935_200 * SECOND),
+        ("2025-01-15 10:00:00.5UTC", 1_736_935_200 * SECOND + SECOND // 2),
+        ("2025-01-15 11:00:00 Europe/Berlin", 1_736_935_200 * SECOND),
+        ("2025-01", 1_735_689_600 * SECOND),
+        ("2025", 1_735_689_600 * SECOND),
+    ],
+)
+def test_short_and_zoned_texts_are_timestamps(text: str, micros: int) -> None:
+    """A time may lack its seconds, a date its day and month, and after the seconds may come any zone."""
+    assert fold_string(text, Primitive("timestamp"), "UTC") == Literal(micros, Primitive("timestamp"))
+
+
+@pytest.mark.parametrize(
+    "text", ["2025-01 10:00", "2025-01-15 10:00 UTC", "2025-01-15T", "2025-1-15 10", "202"]
+)
+def test_other_texts_are_left_to_spark(text: str) -> None:
+    """A time belongs to a whole date, and a zone to a whole time."""
+    assert fold_string(text, Primitive("timestamp"), "UTC") is None
+    assert fold_string("2025-01-15 10:00:00Z", Primitive("timestamp_ntz"), "UTC") is None
+
+
+def test_hours_that_are_added_pass() -> None:
+    """Where clocks go forward, 48 hours end an hour later than two days, except as an interval."""
+    berlin = Session("Europe/Berlin")
+    row: dict[str, Any] = {"ts": 1_743_202_800 * SECOND}  # 2025-03-29 00:00
+    for text, end in (
+        ("dateadd(hour, 48, ts)", "2025-03-31 01:00:00"),
+        ("timestampadd(day, 2, ts)", "2025-03-31 00:00:00"),
+        ("ts + interval '48' hour", "2025-03-31 00:00:00"),
+    ):
+        assert is_read(f"{text} = '{end}'", "ts timestamp", berlin, **row)
+        assert not is_read(f"{text} <> '{end}'", "ts timestamp", berlin, **row)

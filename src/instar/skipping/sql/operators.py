@@ -14,6 +14,7 @@ from instar.skipping.coercion import (
     INT,
     LONG,
     TIMESTAMP,
+    YEAR_MONTH,
     as_decimal,
     cast,
     common_type,
@@ -23,8 +24,9 @@ from instar.skipping.coercion import (
 )
 from instar.skipping.expression import BOOLEAN, Anything, Call, Expression, Literal
 from instar.skipping.functions import Function, Mode
-from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, name_of
+from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, limits, name_of
 from instar.skipping.literals import parse_day_time, parse_year_month
+from instar.skipping.wording import word_call
 
 if TYPE_CHECKING:
     from instar.skipping.sql.session import Session
@@ -54,10 +56,10 @@ def binary(
     if function in _COMPARISONS:
         sides = unified([left, right], session, comparison_type)
         if sides is None:
-            return Anything(f"{left} {function} {right}", BOOLEAN)
+            return Anything(word_call(function, [str(left), str(right)], BOOLEAN, mode), BOOLEAN)
         return Call(function, tuple(sides), BOOLEAN)
     found = _times(function, left, right, session) or _numbers(function, left, right, session, mode)
-    return found or Anything(f"{left} {function} {right}")
+    return found or Anything(word_call(function, [str(left), str(right)], BOOLEAN, mode))
 
 
 def unified(
@@ -129,6 +131,9 @@ def _times(function: Function, left: Expression, right: Expression, session: Ses
     plus, minus = function is Function.ADD, function is Function.SUBTRACT
     if not (plus or minus):
         return None
+    longer = _longer(left, right) if plus else None
+    if longer is not None:
+        return longer
     if plus and (names[1] in ("date", "timestamp", "timestamp_ntz")):
         left, right, names = right, left, names[::-1]
     if names[0] == "date" and names[1] in ("tinyint", "smallint", "int"):
@@ -142,6 +147,19 @@ def _times(function: Function, left: Expression, right: Expression, session: Ses
     if is_day_time(right.type) or is_year_month(right.type):
         step_by = right if plus else unary(Function.NEGATE, right, session)
         return _step(left, step_by, session)
+    return None
+
+
+def _longer(left: Expression, right: Expression) -> Literal | None:
+    """Add intervals, as in `interval 1 day 2 hours`."""
+    if not isinstance(left, Literal) or not isinstance(right, Literal):
+        return None
+    for belongs, common in ((is_day_time, DAY_TIME), (is_year_month, YEAR_MONTH)):
+        if belongs(left.type) and belongs(right.type):
+            total = sum(side.value for side in (left, right) if isinstance(side.value, int))
+            low, high = limits(common)
+            type_ = left.type if left.type == right.type else common
+            return Literal(total, type_) if low <= total <= high else None
     return None
 
 

@@ -52,6 +52,7 @@ _BINARY: Final[dict[type[exp.Expression], Function]] = {
 }
 _COMPARISONS: Final = (exp.EQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
 _PREDICATES: Final = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.Is, exp.Not)
+_UNIT_FIRST: Final = ("date_add", "dateadd", "timestampadd", "date_diff", "datediff")
 _SUFFIXES: Final = ("tinyint", "smallint", "bigint", "float", "double")
 
 
@@ -164,7 +165,10 @@ class Reader:
 
     def named(self, name: str, args: list[exp.Expression]) -> Expression:
         """Read a call by name. Arguments of a function that is not known are not looked at."""
-        return call_by_name(name, args, self) or _opaque(exp.Anonymous(this=name, expressions=args))
+        given = args
+        if name in _UNIT_FIRST and len(args) == 3:  # noqa: PLR2004 -- a unit, which is no column, and two more
+            given = [exp.Literal.string(args[0].name), *args[1:]]
+        return call_by_name(name, given, self) or _opaque(exp.Anonymous(this=name, expressions=args))
 
     def _logic(self, node: exp.And | exp.Or) -> Expression:
         function = Function.AND if isinstance(node, exp.And) else Function.OR
@@ -293,6 +297,8 @@ class Reader:
             case exp.Boolean():
                 return Literal(bool(node.this), BOOLEAN)
             case exp.Literal() if node.is_string:
+                return Literal(node.this, STRING)
+            case exp.RawString():
                 return Literal(node.this, STRING)
             case exp.Literal():
                 return self._number(node.this)
