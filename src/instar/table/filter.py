@@ -56,9 +56,8 @@ class Filter:
         """Read a condition; strings and times are compared as Spark does in UTC and ANSI mode."""
         expression = parse_filter(text, schema, Session())
         if expression.type not in (BOOLEAN, None):
-            raise UsageError(
-                f"{text!r} is not a condition: it is not true or false, but of type {format_type(expression.type)}"
-            )
+            kind = format_type(expression.type)
+            raise UsageError(f"{text!r} is not a condition: it is of type {kind}, and never true or false")
         return Filter(text, schema, expression, now_ms * 1000)
 
     @property

@@ -86,6 +86,7 @@ _RULES: dict[str, list[str]] = {
             "hour({timestamp})",
         ),
         *("minute({timestamp})", "second({timestamp})", "hour({timestamp_ntz})", "datediff({date}, {date})"),
+        *("extract(week from {timestamp})", "extract(doy from {date})", "date_part('dow', {timestamp})"),
         *("length({string})", "round({int}, -1)", "unix_date({date})", "({int} + {tinyint})"),
         *("(case when {boolean} then {int} when {boolean} then {int} end)", "nullif({int}, {int})"),
         *(
@@ -215,6 +216,8 @@ _RULES: dict[str, list[str]] = {
             "timestamp_seconds({bigint})",
         ),
         *("date_trunc('day', {timestamp})", "timestamp_millis({bigint})"),
+        *("dateadd(#unit, #n, {timestamp})", "timestampadd(month, #n, {timestamp})"),
+        "({timestamp} - interval #n day #n hours)",
     ],
     "timestamp_ntz": [
         *(

@@ -31,8 +31,17 @@ if TYPE_CHECKING:
     from instar.skipping.spans import Mask
 
 __all__ = [
-    *("SHAPE", "Case", "Claim", "Parts", "catalyst_json", "claim", "make_parts", "proved", "refuted"),
-    *("register", "unforeseen"),
+    "SHAPE",
+    "Case",
+    "Claim",
+    "Parts",
+    "catalyst_json",
+    "claim",
+    "make_parts",
+    "proved",
+    "refuted",
+    "register",
+    "unforeseen",
 ]
 
 SHAPE = "shape"
@@ -109,15 +118,16 @@ def claim(text: str, expression: Expression, parts: Parts) -> Claim | None:
     type_ = expression.type
     results = results_for(expression, parts.bounds, parts.rows)
     safe = ~np.broadcast_to(results.fail, len(parts.rows))
-    asked = type_ is not None and name_of(type_) != "timestamp_ntz" and safe.any()
-    return Claim(text, type_, results, safe) if asked else None
+    if type_ is None or name_of(type_) == "timestamp_ntz" or not safe.any():
+        return None
+    return Claim(text, type_, results, safe)
 
 
 def unforeseen(spark: SparkSession, view: str, claims: Sequence[Claim], parts: Parts) -> list[str]:
     """Return the expressions that fail or come to a value in Spark where that was ruled out."""
     columns = [
-        f"case when part in ({', '.join(map(str, np.flatnonzero(own.safe)))}) then {_shown(own)} end as c{number}"
-        for number, own in enumerate(claims)
+        f"case when part in ({', '.join(map(str, np.flatnonzero(own.safe)))}) then {_shown(own)} end"
+        for own in claims
     ]
     try:
         rows = spark.sql(f"select {', '.join(['part', *columns])} from {view}").collect()

@@ -136,7 +136,7 @@ def test_legacy_sessions_and_other_zones_are_taken_as_they_are(session: SparkSes
 
 
 def test_decimals_that_may_keep_more_digits_are_not_guessed(session: SparkSession, store: Store) -> None:
-    """How many digits a product keeps is a setting of the session, and a product of another type is unknown."""
+    """How many digits a product keeps is a setting; a product of another type may be anything."""
     made = store.create_table("digits", "id bigint, g decimal(38,18)")
     made.append(pa.table({"id": [1], "g": pa.array([Decimal("0.00001")], pa.decimal128(38, 18))}))
     text = "cast(g * g as double) > 0.00000000001D"

@@ -17,6 +17,7 @@ from instar.skipping.coercion import (
     LONG,
     STRING,
     TIMESTAMP,
+    cast,
     decimal_result,
     is_bad_zone,
     is_number,
@@ -188,6 +189,18 @@ class _Like(Signature):
         return Call(Function.LIKE, (*args, *given), BOOLEAN)
 
 
+class _UnixTimestamp(Signature):
+    """`unix_timestamp` of a timestamp, or of the beginning of a date."""
+
+    def make(self, node: Node, read: Callable[[Node], Expression]) -> Expression | None:
+        value = None if (child := node.child("timeExp")) is None else read(child)
+        if value is None or name_of(value.type) not in ("date", "timestamp", "timestamp_ntz"):
+            return None
+        if name_of(value.type) == "date":
+            value = cast(value, TIMESTAMP, Mode.UNKNOWN, node.zone)
+        return Call(self.function, (value,), LONG)
+
+
 def _text_test(_: Function, args: _Args) -> Type | None:
     types = {arg.type for arg in args}
     return BOOLEAN if types in ({STRING}, {BINARY}) else None
@@ -251,8 +264,8 @@ FUNCTIONS: Final[dict[str, Signature]] = {
     ),
     "FromUTCTimestamp": Signature(Function.FROM_UTC, _zoned, ("left", "right")),
     "ToUTCTimestamp": Signature(Function.TO_UTC, _zoned, ("left", "right")),
-    "UnixTimestamp": Signature(Function.UNIX_TIMESTAMP, _always(LONG, _STAMPS), ("timeExp",)),
-    "ToUnixTimestamp": Signature(Function.UNIX_TIMESTAMP, _always(LONG, _STAMPS), ("timeExp",)),
+    "UnixTimestamp": _UnixTimestamp(Function.UNIX_TIMESTAMP, _always(LONG)),
+    "ToUnixTimestamp": _UnixTimestamp(Function.UNIX_TIMESTAMP, _always(LONG)),
     "UnixSeconds": Signature(Function.UNIX_SECONDS, _always(LONG, "timestamp")),
     "UnixMillis": Signature(Function.UNIX_MILLIS, _always(LONG, "timestamp")),
     "UnixMicros": Signature(Function.UNIX_MICROS, _always(LONG, "timestamp")),

@@ -80,7 +80,7 @@ def _rescale(call: Call, span: Whole) -> Outcome:
 
 
 def _decimal_to_integer(call: Call, span: Whole) -> Outcome:
-    """Drop what is after the point; of many digits, Spark takes the nearest double first, except in legacy mode."""
+    """Drop what is after the point. Many digits become the nearest double first, except in legacy mode."""
     source = call.args[0].type
     scale = scale_of(source)
     divisor = constant(10**scale)
