@@ -22,6 +22,7 @@ from instar.skipping.functions import Function, Mode
 from instar.skipping.kinds import limits
 from instar.skipping.sql import operators
 from instar.skipping.sql.calls import call_by_name
+from instar.skipping.sql.precedence import COMPARISONS, binds_otherwise, has_bits
 from instar.skipping.sql.refusals import check_condition
 from instar.skipping.sql.session import Session
 
@@ -50,8 +51,6 @@ _BINARY: Final[dict[type[exp.Expression], Function]] = {
     exp.IntDiv: Function.INTEGRAL_DIVIDE,
     exp.Mod: Function.REMAINDER,
 }
-_COMPARISONS: Final = (exp.EQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
-_PREDICATES: Final = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.Is, exp.Not)
 _UNIT_FIRST: Final = ("date_add", "dateadd", "timestampadd", "date_diff", "datediff")
 _SUFFIXES: Final = ("tinyint", "smallint", "bigint", "float", "double")
 
@@ -65,8 +64,7 @@ def read_filter(text: str, schema: Schema, session: Session | None = None) -> Ex
     if not isinstance(tree, exp.Expression) or not isinstance(tree, exp.Condition):
         raise UsageError(f"{text!r} is not one condition, as it stands after WHERE")
     check_condition(tree, text)
-    # sqlglot and Spark do not agree on how tightly bitwise operators bind.
-    if tree.find(*_AMBIGUOUS) is not None:
+    if has_bits(tree):
         return Anything(text, BOOLEAN)
     return Reader(schema, session or Session()).read(tree)
 
@@ -79,16 +77,6 @@ def _reason(error: sqlglot.errors.SqlglotError) -> str:
     return what.rstrip(".") if column is None else f"{what.rstrip('.')}, at column {column}"
 
 
-_AMBIGUOUS: Final = (
-    exp.BitwiseAnd,
-    exp.BitwiseOr,
-    exp.BitwiseXor,
-    exp.BitwiseLeftShift,
-    exp.BitwiseRightShift,
-    exp.BitwiseNot,
-)
-
-
 class Reader:
     """Reads syntax trees over one schema in one session."""
 
@@ -98,8 +86,8 @@ class Reader:
 
     def read(self, node: exp.Expression) -> Expression:  # noqa: C901, PLR0912 -- one case for each kind of node
         """Read one node and everything below it."""
-        if _binds_otherwise(node):
-            return _opaque(node, BOOLEAN if isinstance(node, _COMPARISONS) else None)
+        if binds_otherwise(node):
+            return _opaque(node, BOOLEAN if isinstance(node, COMPARISONS) else None)
         function = _BINARY.get(type(node))
         if function is not None:
             return operators.binary(function, self.read(node.this), self.read(node.expression), self.session)
@@ -321,21 +309,6 @@ class Reader:
         if precision > MAX_PRECISION:
             return Anything(text)
         return Literal(number, Decimal(precision, scale))
-
-
-def _binds_otherwise(node: exp.Expression) -> bool:
-    """Tell whether Spark takes other operands for an operator than sqlglot: all that are not in parentheses.
-
-    Spark applies IN, BETWEEN and LIKE to whole comparisons, and comparisons and || from left to right.
-    """
-    if isinstance(node, exp.DPipe):
-        return isinstance(node.expression, exp.Add | exp.Sub)
-    if not isinstance(node, _COMPARISONS):
-        return False
-    # Around the sides of these sqlglot puts parentheses of its own.
-    own = isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ)
-    left, right = (side.unnest() if own else side for side in (node.this, node.expression))
-    return isinstance(left, _PREDICATES) or isinstance(right, (*_PREDICATES, *_COMPARISONS))
 
 
 def _opaque(node: exp.Expression, type_: Type | None = None) -> Anything:
