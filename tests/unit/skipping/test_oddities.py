@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from instar.schema import Primitive, parse_schema_ddl
-from instar.skipping import Anything, Literal, Session, parse_catalyst, parse_filter
+from instar.skipping import Anything, Call, Function, Literal, Mode, Session, parse_catalyst, parse_filter
 from instar.skipping.literals import fold_string
 from tests.unit.skipping.laboratory import parts_read
 
@@ -227,3 +227,22 @@ def test_hours_that_are_added_pass() -> None:
     ):
         assert is_read(f"{text} = '{end}'", "ts timestamp", berlin, **row)
         assert not is_read(f"{text} <> '{end}'", "ts timestamp", berlin, **row)
+
+
+@pytest.mark.parametrize(
+    ("unit", "micros", "zone"),
+    [("DAY", 172_800 * SECOND, "Europe/Berlin"), ("HOUR", 7_200 * SECOND, "UTC"), ("FORTNIGHT", None, None)],
+)
+def test_dateadd_is_read_from_plans(unit: str, micros: int | None, zone: str | None) -> None:
+    """Days are added by the clocks of the zone, hours are not, and other units are not known."""
+    stamp = Literal(0, Primitive("timestamp_ntz"))
+    node = {"class": "x.TimestampAdd", "num-children": 2, "unit": unit, "quantity": 0, "timestamp": 1}
+    nodes = [
+        node | {"timeZoneId": "Europe/Berlin"},
+        *json.loads(printed("2", "integer")),
+        *json.loads(printed("0", "timestamp_ntz")),
+    ]
+    read = parse_catalyst(json.dumps(nodes), {}, "UTC")
+    step = Literal(micros, Primitive("interval day to second"))
+    known = Call(Function.ADD_DAY_TIME, (stamp, step), stamp.type, Mode.UNKNOWN, zone)
+    assert read == (Anything("TimestampAdd") if micros is None else known)

@@ -12,6 +12,7 @@ from instar.schema import Field, Struct, Type, field_name
 from instar.skipping.catalyst.functions import FUNCTIONS
 from instar.skipping.catalyst.literals import held_literal, read_literal
 from instar.skipping.catalyst.nodes import Node, find_type, read_nodes
+from instar.skipping.catalyst.steps import timestamp_add
 from instar.skipping.coercion import DATE, LONG, TIMESTAMP, cast
 from instar.skipping.expression import BOOLEAN, Anything, Call, Column, Expression, Literal, Now
 from instar.skipping.functions import Function, Mode
@@ -291,4 +292,5 @@ _SPECIAL: Final[dict[str, Callable[[Reader, Node], Expression | None]]] = {
     "ParseToDate": _parse(DATE),
     "ParseToTimestamp": _parse(TIMESTAMP),
     "PreciseTimestampConversion": _precise,
+    "TimestampAdd": lambda reader, node: timestamp_add(node, reader.read),
 }
