@@ -129,6 +129,8 @@ class Reader:
                 return operators.case(Function.IF, parts, self.session)
             case exp.Cast():
                 return self._cast(node)
+            case exp.Concat():  # of texts that stand side by side
+                return self.named("concat", node.expressions)
             case exp.DPipe():
                 return self.named("concat", [node.this, node.expression])
             case exp.Extract():
