@@ -14,6 +14,7 @@ from instar.skipping.expression import BOOLEAN, Anything, Call, Expression, Lite
 from instar.skipping.functions import Function, Mode
 from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, limits, name_of
 from instar.skipping.literals import fold_string
+from instar.skipping.zones import is_known
 
 __all__ = [
     "BINARY",
@@ -25,10 +26,13 @@ __all__ = [
     "STRING",
     "TIMESTAMP",
     "TIMESTAMP_NTZ",
+    "YEAR_MONTH",
     "as_decimal",
     "cast",
     "common_type",
+    "comparison_type",
     "decimal_result",
+    "is_bad_zone",
     "is_number",
     "round_type",
     "wider_decimal",
@@ -53,6 +57,11 @@ _TIMES: Final = ("date", "timestamp_ntz", "timestamp")
 def is_number(type_: Type | None) -> bool:
     """Tell whether a type is numeric."""
     return isinstance(type_, Decimal) or name_of(type_) in (*INTEGERS, "float", "double")
+
+
+def is_bad_zone(zone: Expression) -> bool:
+    """Tell whether a time zone is written down that may be none: Spark may fail before it sees a row."""
+    return isinstance(zone, Literal) and isinstance(zone.value, str) and not is_known(zone.value)
 
 
 def cast(expression: Expression, type_: Type, mode: Mode, zone: str | None) -> Expression:
@@ -91,7 +100,7 @@ def wider_decimal(left: Decimal, right: Decimal) -> Decimal | None:
 
 
 def common_type(left: Type | None, right: Type | None, mode: Mode) -> Type | None:
-    """Return the type in which two values are compared or chosen between."""
+    """Return the type in which values are listed or chosen between."""
     if left is None or right is None:
         return None
     if left == right:
@@ -115,10 +124,15 @@ def common_type(left: Type | None, right: Type | None, mode: Mode) -> Type | Non
             return DOUBLE
         if other == BOOLEAN or name_of(other) in _TIMES:
             return other
-    if "string" in names and set(names) & {"date", "timestamp"}:
-        # Legacy mode compares a date with a string as dates too.
-        return right if names[0] == "string" else left
     return None
+
+
+def comparison_type(left: Type | None, right: Type | None, mode: Mode) -> Type | None:
+    """Return the type in which two sides are compared: a date and a string as dates, in legacy mode too."""
+    names = name_of(left), name_of(right)
+    if "string" in names and set(names) & {"date", "timestamp"}:
+        return right if names[0] == "string" else left
+    return common_type(left, right, mode)
 
 
 def _common_number(left: Type, right: Type, mode: Mode) -> Type | None:

@@ -48,7 +48,7 @@ def peak(column: Ints) -> int:
 
 def compact(column: Ints) -> Ints:
     """Go back to int64 where everything fits."""
-    if column.dtype == object and peak(column) < _LIMIT:
+    if column.dtype == object and (not column.size or (column.min() >= -_LIMIT and column.max() < _LIMIT)):
         return column.astype(np.int64)
     return column
 

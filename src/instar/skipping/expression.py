@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal as PyDecimal
 from typing import TYPE_CHECKING, Final
 
-from instar.schema import Primitive, Type, format_type
+from instar.schema import Primitive, Type
 from instar.skipping.functions import Function, Mode
+from instar.skipping.wording import word_call, word_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,10 +59,8 @@ class Literal:
     upto: Value | None = None
 
     def __str__(self) -> str:
-        if self.value is None:
-            return "null"
-        text = str(self.value) if isinstance(self.value, PyDecimal) else repr(self.value)
-        return text if self.upto is None else f"{text}..{self.upto!r}"
+        text = word_value(self.value, self.type)
+        return text if self.upto is None else f"{text}..{word_value(self.upto, self.type)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,32 +95,10 @@ class Call:
     zone: str | None = None
 
     def __str__(self) -> str:
-        if self.function is Function.CAST:
-            return f"cast({self.args[0]} as {format_type(self.type)})"
-        symbol = _SYMBOLS.get(self.function)
-        if symbol is not None:
-            return "(" + f" {symbol} ".join(str(arg) for arg in self.args) + ")"
-        return f"{self.function}({', '.join(str(arg) for arg in self.args)})"
+        return word_call(self.function, [str(arg) for arg in self.args], self.type, self.mode)
 
 
 Expression = Column | Literal | Now | Anything | Call
-
-_SYMBOLS: Final = {
-    Function.AND: "and",
-    Function.OR: "or",
-    Function.EQUAL: "=",
-    Function.EQUAL_NULL_SAFE: "<=>",
-    Function.LESS: "<",
-    Function.LESS_EQUAL: "<=",
-    Function.GREATER: ">",
-    Function.GREATER_EQUAL: ">=",
-    Function.ADD: "+",
-    Function.SUBTRACT: "-",
-    Function.MULTIPLY: "*",
-    Function.DIVIDE: "/",
-    Function.INTEGRAL_DIVIDE: "div",
-    Function.REMAINDER: "%",
-}
 
 
 def walk(expression: Expression) -> Iterator[Expression]:

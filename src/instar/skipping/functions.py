@@ -111,6 +111,7 @@ class Function(StrEnum):
     SUBTRACT_TIMESTAMPS = auto()
     MONTHS_BETWEEN = auto()
     INTERVAL_DAYS = auto()
+    UNIX_TIMESTAMP = auto()
     UNIX_SECONDS = auto()
     UNIX_MILLIS = auto()
     UNIX_MICROS = auto()

@@ -14,47 +14,50 @@ from instar.schema import Decimal, Type
 from instar.skipping.exact import constant
 from instar.skipping.expression import Literal
 from instar.skipping.kinds import INTEGERS, limits, name_of
-from instar.skipping.zones import DAY, HOUR, MINUTE, SECOND, to_utc
+from instar.skipping.zones import DAY, HOUR, MINUTE, SECOND, is_known, to_utc
 
 __all__ = ["fold_string", "parse_date", "parse_day_time", "parse_timestamp", "parse_year_month"]
 
-_DATE = re.compile(r"(\d{4})-(\d{1,2})-(\d{1,2})")
-_TIME = re.compile(
-    r"(\d{4}-\d{1,2}-\d{1,2})(?:[ T](\d{1,2}):(\d{1,2}):(\d{1,2})(?:\.(\d{1,6}))?)?(Z|[+-]\d\d:\d\d)?"
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
+_CLOCK = re.compile(
+    r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?(?: ?(Z|UTC|[+-]\d\d:\d\d|[A-Z]\w+/\w+))?)?", re.ASCII
 )
-_INTEGER = re.compile(r"[+-]?\d{1,18}")
-_NUMBER = re.compile(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})")
+_INTEGER = re.compile(r"[+-]?\d{1,18}", re.ASCII)
+_NUMBER = re.compile(r"[+-]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})", re.ASCII)
 _EPOCH: Final = dt.date(1970, 1, 1)
 _UNITS: Final = {"day": DAY, "hour": HOUR, "minute": MINUTE, "second": SECOND}
 _EXTREMES: Final = {"nan": "nan", "inf": "inf", "infinity": "inf", "-inf": "-inf", "-infinity": "-inf"}
 
 
 def parse_date(text: str) -> int | None:
-    """Return the days since 1970 of a plain date."""
+    """Return the days since 1970 of a plain date; without a day or a month it is the first."""
     match = _DATE.fullmatch(text)
     if match is None:
         return None
     try:
-        return (dt.date(*(int(part) for part in match.groups())) - _EPOCH).days
+        return (dt.date(*(int(part or 1) for part in match.groups())) - _EPOCH).days
     except ValueError:
         return None
 
 
 def parse_timestamp(text: str, zone: str | None) -> tuple[int, int] | None:
-    """Return the instants that a plain timestamp may mean, in microseconds: two if the clock went back."""
-    match = _TIME.fullmatch(text)
-    days = None if match is None else parse_date(match[1])
-    if match is None or days is None:
+    """Return the instants that a plain timestamp may mean, in microseconds: two if the clock went back.
+
+    Without a zone it is a local time, and has none of its own.
+    """
+    date, *time = re.split("[ T]", text, maxsplit=1)
+    clock = _CLOCK.fullmatch(time[0] if time else "0:0")
+    days = parse_date(date)
+    if clock is None or days is None or (time and date.count("-") != 2):  # noqa: PLR2004 -- of a whole date
         return None
-    hours, minutes, seconds = (int(match[group] or 0) for group in (2, 3, 4))
+    hours, minutes, seconds = (int(clock[group] or 0) for group in (1, 2, 3))
     if hours >= 24 or minutes >= 60 or seconds >= 60:  # noqa: PLR2004 -- a clock
         return None
     micros = days * DAY + hours * HOUR + minutes * MINUTE + seconds * SECOND
-    micros += int((match[5] or "").ljust(6, "0"))
-    if match[6] is not None:
-        zone = "UTC" if match[6] == "Z" else match[6]
-    if zone is None:
+    micros += int((clock[4] or "").ljust(6, "0"))
+    if clock[5] and (zone is None or not is_known(clock[5])):
         return None
+    zone = clock[5] or zone or "UTC"
     low, high = to_utc(constant(micros), constant(micros), zone, either=True)
     return int(low[0]), int(high[0])
 
@@ -65,9 +68,9 @@ def parse_day_time(text: str, first: str, last: str) -> int | None:
     span = units[units.index(first) : units.index(last) + 1]
     sign, text = (-1, text[1:]) if text.startswith("-") else (1, text.removeprefix("+"))
     parts = re.split(r"[ :]", text)
-    if len(parts) != len(span) or not all(re.fullmatch(r"\d{1,9}", part) for part in parts[:-1]):
+    if len(parts) != len(span) or not all(re.fullmatch(r"[0-9]{1,9}", part) for part in parts[:-1]):
         return None
-    fraction = re.fullmatch(r"(\d{1,9})(?:\.(\d{1,6}))?", parts[-1])
+    fraction = re.fullmatch(r"([0-9]{1,9})(?:\.([0-9]{1,6}))?", parts[-1])
     if fraction is None or (fraction[2] and last != "second"):
         return None
     total = sum(int(part) * _UNITS[unit] for part, unit in zip(parts[:-1], span, strict=False))
@@ -77,7 +80,7 @@ def parse_day_time(text: str, first: str, last: str) -> int | None:
 
 def parse_year_month(text: str, first: str, last: str) -> int | None:
     """Return the months of an interval such as `1-2` from year to month."""
-    match = re.fullmatch(r"([+-])?(\d{1,6})(?:-(\d{1,2}))?", text)
+    match = re.fullmatch(r"([+-])?([0-9]{1,6})(?:-([0-9]{1,2}))?", text)
     if match is None or (match[3] is not None) != (first != last):
         return None
     months = int(match[2]) * (12 if first == "year" else 1) + int(match[3] or 0)
@@ -90,10 +93,8 @@ def fold_string(text: str, type_: Type, zone: str | None) -> Literal | None:
     if name == "date":
         days = parse_date(text)
         return None if days is None else Literal(days, type_)
-    if name in ("timestamp", "timestamp_ntz"):
-        if name == "timestamp_ntz" and not _TIME.fullmatch(text + "Z"):
-            return None
-        return _instant(parse_timestamp(text, zone if name == "timestamp" else "UTC"), type_)
+    if name == "timestamp_ntz" or (name == "timestamp" and zone is not None):
+        return _instant(parse_timestamp(text, zone if name == "timestamp" else None), type_)
     if name in INTEGERS and _INTEGER.fullmatch(text):
         low, high = limits(type_)
         return Literal(int(text), type_) if low <= int(text) <= high else None

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import Enum
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -19,7 +20,7 @@ from instar.skipping.functions import Function
 from instar.skipping.kernels.compare import FLIPPED, NEGATED
 from instar.skipping.kinds import INTEGERS, comparable, name_of
 from instar.skipping.results import Results, any_of, merged
-from instar.skipping.spans import NO, YES, Mask, Real, Span, Text, Truth, Whole, meet, restrict
+from instar.skipping.spans import NO, YES, Mask, Real, Span, Text, Truth, Whole, meet, restrict, single
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -76,12 +77,12 @@ def assume(condition: Expression, want: Want, scope: Scope, evaluate: Evaluate) 
         case Call(function=Function.EQUAL_NULL_SAFE, args=(left, right)) if want is Want.TRUE:
             return _assume_comparison(Function.EQUAL, (left, right), scope, evaluate, null_safe=True)
         case Call(function=function, args=(left, right)) if function in FLIPPED:
+            nullable = want in (Want.NOT_TRUE, Want.NOT_FALSE)
             if want in (Want.FALSE, Want.NOT_TRUE):
                 negated = NEGATED.get(function)
                 if negated is None:
-                    return scope
+                    return _assume_different((left, right), scope, evaluate, nullable=nullable)
                 function = negated
-            nullable = want in (Want.NOT_TRUE, Want.NOT_FALSE)
             return _assume_comparison(function, (left, right), scope, evaluate, nullable=nullable)
     return scope
 
@@ -121,6 +122,35 @@ def _assume_comparison(
         if says.any():
             scope = _compared(scope, column, towards, bound, nullable=nullable, says=says)
     return scope
+
+
+def _assume_different(
+    sides: tuple[Expression, Expression], scope: Scope, evaluate: Evaluate, *, nullable: bool
+) -> Scope:
+    """Narrow a column that is not equal to one value, where that value is one of its ends."""
+    for target, other in (sides, sides[::-1]):
+        column = _bare(target)
+        if column is None or not comparable((target.type, other.type)):
+            continue
+        bound = evaluate(other, scope)
+        value = bound.whole
+        if not isinstance(value, Whole):
+            continue
+        says = single(value) & ~bound.null if nullable else single(value)
+        scope = _with(scope, column, partial(_without, value=value, says=says, nullable=nullable))
+    return scope
+
+
+def _without(before: Results, *, value: Whole, says: Mask, nullable: bool) -> Results:
+    spans: list[Span] = []
+    for span in before.spans:
+        if not isinstance(span, Whole):
+            return before
+        first, last = (np.asarray(says & (end == value.lo), np.bool_) for end in (span.lo, span.hi))
+        lo = np.where(first, exact.add(span.lo, exact.constant(1)), span.lo)
+        hi = np.where(last, exact.subtract(span.hi, exact.constant(1)), span.hi)
+        spans.append(Whole(exact.compact(lo), exact.compact(hi), span.some & np.asarray(lo <= hi, np.bool_)))
+    return Results(before.null if nullable else before.null & ~says, before.fail, merged(spans))
 
 
 def _bare(expression: Expression) -> Column | None:

@@ -1,8 +1,9 @@
 """The decision: which parts may a filter be true for, or fail on? Only the others are skipped.
 
-A filter is taken apart at its ANDs and ORs. A row is not wanted if one conjunct is not true for it and
-does not fail, whatever another conjunct would do: Spark gives the same with its own row group filters,
-which look at conjuncts one by one. A conjunct that may fail decides nothing.
+A filter is taken apart at its ANDs and ORs. A part is excluded by one conjunct that is never true and never
+fails there, or by several that never fail there and are never true for the same row. Whatever the remaining
+conjuncts would do, errors included, is not looked at: SQL orders no conjuncts, and Spark's own row group
+filters take them one by one too. A conjunct that may fail in a part takes no part in excluding it.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Verdict(Enum):
     READ = "read"
     """The filter may be true for a row, or may fail on one."""
     SKIP = "skip"
-    """The filter is not true for any row, and does not fail on any."""
+    """Conjuncts that fail on no row are never all true for one."""
 
 
 @dataclass(frozen=True, slots=True)

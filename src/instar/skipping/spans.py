@@ -175,7 +175,8 @@ def meet(left: Span, right: Span) -> Span:
     match left, right:
         case Whole(), Whole():
             lo, hi = np.maximum(left.lo, right.lo), np.minimum(left.hi, right.hi)
-            return Whole(lo, hi, left.some & right.some & np.asarray(lo <= hi, np.bool_))
+            some = left.some & right.some & np.asarray(lo <= hi, np.bool_)
+            return Whole(compact(lo), compact(hi), some)
         case Real(), Real():
             low, high = np.maximum(left.lo, right.lo), np.minimum(left.hi, right.hi)
             return Real(low, high, left.some & right.some & (low <= high), left.nan & right.nan)

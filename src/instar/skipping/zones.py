@@ -20,7 +20,7 @@ import numpy.typing as npt
 from instar.skipping import exact
 from instar.skipping.exact import Ints, constant
 
-__all__ = ["DAY", "HOUR", "MINUTE", "SECOND", "midnights_to_utc", "to_local", "to_utc"]
+__all__ = ["DAY", "HOUR", "MINUTE", "SECOND", "is_known", "midnights_to_utc", "to_local", "to_utc"]
 
 SECOND: Final = 1_000_000
 MINUTE: Final = 60 * SECOND
@@ -30,7 +30,7 @@ DAY: Final = 24 * HOUR
 _MOST: Final = 18 * HOUR
 _FIRST: Final = 0
 _LAST: Final = int(dt.datetime(2037, 12, 31, tzinfo=dt.UTC).timestamp()) * SECOND
-_FIXED = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::?([0-5]\d))?")
+_FIXED = re.compile(r"(?:UTC|GMT|UT)?([+-])(\d{1,2})(?::([0-5]\d))?", re.ASCII)
 _ZERO: Final = frozenset(["UTC", "Z", "GMT", "UT", "Etc/UTC", "Etc/GMT", "Etc/UCT", "UCT", "Zulu"])
 _STEP: Final = 12 * 3600
 
@@ -72,6 +72,11 @@ class Zone:
     fixed: bool
     gaps: npt.NDArray[Any]
     """Gaps around a midnight: (first local time in it, first after it, the instant of the transition)."""
+
+
+def is_known(zone: str | None) -> bool:
+    """Tell whether there is such a zone for sure, in Spark too."""
+    return _find_zone(zone) is not None
 
 
 def to_local(lo: Ints, hi: Ints, zone: str | None) -> tuple[Ints, Ints]:
@@ -136,8 +141,8 @@ def _find_zone(name: str | None) -> Zone | None:
         sign, hours, minutes = match.groups()
         offset = int(hours) * HOUR + int(minutes or 0) * MINUTE
         return _fixed_zone(offset if sign == "+" else -offset) if offset <= _MOST else None
-    if "/" not in (name or ""):
-        return None  # three letters mean different things to different people
+    if "/" not in (name or "") or (name or "").startswith(("posix/", "right/")):
+        return None  # three letters mean different things to different people, and Java has no folders
     try:
         zone = ZoneInfo(name or "")
     except (LookupError, ValueError, OSError):

@@ -7,6 +7,7 @@ that have it, and only where there are such nodes.
 from __future__ import annotations
 
 import json
+import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -25,6 +26,7 @@ __all__ = ["Filters"]
 
 _SEPARATOR: Final = "\x1f\x1e\x1f"
 _MAX_SET: Final = 10_000
+_ARITHMETIC: Final = re.compile(r"\.(Add|Subtract|Multiply|Divide|IntegralDivide|Remainder|Pmod)$")
 
 
 class Filters:
@@ -91,7 +93,7 @@ def _end(nodes: Sequence[Mapping[str, Any]], at: int) -> int:
 
 def _asked(node: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- a question to an expression
     if "evalMode" in node or "evalContext" in node:
-        return _mode
+        return _arithmetic if _ARITHMETIC.search(node["class"]) else _mode
     if "escapeChar" in node:
         return _escape
     if "hset" in node:
@@ -107,6 +109,11 @@ def _asked(node: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- a question to an 
 
 def _mode(expression: Any) -> Mapping[str, Any]:  # noqa: ANN401
     return {"evalMode": expression.evalMode().toString()}
+
+
+def _arithmetic(expression: Any) -> Mapping[str, Any]:  # noqa: ANN401
+    """Ask for the type too: how many digits decimals keep is a setting."""
+    return {**_mode(expression), "resultType": json.loads(expression.dataType().json())}
 
 
 def _escape(expression: Any) -> Mapping[str, Any]:  # noqa: ANN401

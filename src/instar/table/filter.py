@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from instar.errors import UsageError
-from instar.schema import Field, Struct
+from instar.schema import Field, Struct, format_type
 from instar.skipping import Session, fields_needed, parse_filter
+from instar.skipping.expression import BOOLEAN
 from instar.skipping.interpret import evaluate
 from instar.skipping.prune import make_scope
 from instar.stats import bounds_schema
@@ -53,7 +54,11 @@ class Filter:
     @staticmethod
     def parse(text: str, schema: Schema, now_ms: int) -> Filter:
         """Read a condition; strings and times are compared as Spark does in UTC and ANSI mode."""
-        return Filter(text, schema, parse_filter(text, schema, Session()), now_ms * 1000)
+        expression = parse_filter(text, schema, Session())
+        if expression.type not in (BOOLEAN, None):
+            kind = format_type(expression.type)
+            raise UsageError(f"{text!r} is not a condition: it is of type {kind}, and never true or false")
+        return Filter(text, schema, expression, now_ms * 1000)
 
     @property
     def columns(self) -> frozenset[int]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from tests.spark.skipping.poison import COLUMNS, EPOCH, POISON
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from random import Random
 
-__all__ = ["Node", "make_filter", "smaller"]
+__all__ = ["Node", "make_filter", "make_value", "smaller"]
 
 
 @dataclass(frozen=True)
@@ -27,9 +28,11 @@ class Node:
         return self.template.format(*self.children)
 
 
-_NUMBERS = ("tinyint", "int", "bigint", "double", "float", "decimal(10,2)")
+_NUMBERS = ("tinyint", "int", "bigint", "double", "float", "decimal(10,2)", "decimal(38,18)")
 _LEVELS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "nonsense")
 _ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Apia", "Australia/Lord_Howe")
+_BAD_ZONES = ("Nowhere/Bad", "+530", "+05:30", "UTC-3")
+_TINY = (Decimal("7e-30"), Decimal("3e-18"), Decimal("0.25"))
 _UNITS = ("day", "hour", "minute", "second")
 _COMPARABLE = (*_NUMBERS, "string", "date", "timestamp", "timestamp_ntz", "boolean")
 
@@ -56,6 +59,7 @@ _RULES: dict[str, list[str]] = {
         "({tinyint} #op {tinyint})",
         "cast({int} as tinyint)",
         "cast({double} as tinyint)",
+        "cast({decimal(38,18)} as tinyint)",
     ],
     "int": [
         *("({int} #op {int})", "({int} % {int})", "pmod({int}, {int})", "(- {int})", "abs({int})"),
@@ -82,8 +86,14 @@ _RULES: dict[str, list[str]] = {
             "hour({timestamp})",
         ),
         *("minute({timestamp})", "second({timestamp})", "hour({timestamp_ntz})", "datediff({date}, {date})"),
+        *("extract(week from {timestamp})", "extract(doy from {date})", "date_part('dow', {timestamp})"),
         *("length({string})", "round({int}, -1)", "unix_date({date})", "({int} + {tinyint})"),
         *("(case when {boolean} then {int} when {boolean} then {int} end)", "nullif({int}, {int})"),
+        *(
+            "cast({decimal(38,18)} as int)",
+            "(case when i > #n then cast(l as int) end)",
+            "if(i = 0, 0, j div i)",
+        ),
     ],
     "bigint": [
         *(
@@ -101,6 +111,8 @@ _RULES: dict[str, list[str]] = {
         ),
         *("ceil({double})", "floor({double})", "unix_timestamp({timestamp})", "unix_millis({timestamp})"),
         *("try_#try({bigint}, {bigint})", "({bigint} + {int})"),
+        *("cast({decimal(38,18)} as bigint)", "unix_seconds({timestamp})", "unix_timestamp({timestamp_ntz})"),
+        *("unix_timestamp({timestamp})", "to_unix_timestamp({timestamp})", "unix_timestamp({date})"),
     ],
     "double": [
         *(
@@ -128,9 +140,24 @@ _RULES: dict[str, list[str]] = {
             "months_between({date}, {date})",
             "nanvl({double}, {double})",
         ),
-        "cast({timestamp} as double)",
+        *("cast({timestamp} as double)", "cast({decimal(38,18)} as double)"),
+        *("(case when l > #n then cast(l as double) end)", "(case when i > #n then 100 / i end)"),
     ],
-    "float": ["cast({double} as float)", "({float} #op {float})", "cast({bigint} as float)", "(- {float})"],
+    "float": [
+        *("cast({double} as float)", "({float} #op {float})", "cast({bigint} as float)", "(- {float})"),
+        *("cast({decimal(38,18)} as float)", "if(l > #n, cast(l as float), {float})"),
+    ],
+    "decimal(38,18)": [
+        *("(- {decimal(38,18)})", "abs({decimal(38,18)})", "cast({bigint} as decimal(38,18))"),
+        *(
+            "cast(({decimal(38,18)} #op {decimal(38,18)}) as decimal(38,18))",
+            "cast(({decimal(38,18)} / {decimal(38,18)}) as decimal(38,18))",
+            "cast(({decimal(38,18)} % {decimal(38,18)}) as decimal(38,18))",
+            "cast(pmod({decimal(38,18)}, #tiny) as decimal(38,18))",
+            "cast((cast({decimal(38,18)} as decimal(38,0)) % #tiny) as decimal(38,18))",
+            "cast(round({decimal(38,18)}, 5) as decimal(38,18))",
+        ),
+    ],
     "decimal(10,2)": [
         *(
             "cast({int} as decimal(10,2))",
@@ -189,6 +216,8 @@ _RULES: dict[str, list[str]] = {
             "timestamp_seconds({bigint})",
         ),
         *("date_trunc('day', {timestamp})", "timestamp_millis({bigint})"),
+        *("dateadd(#unit, #n, {timestamp})", "timestampadd(month, #n, {timestamp})"),
+        "({timestamp} - interval #n day #n hours)",
     ],
     "timestamp_ntz": [
         *(
@@ -225,6 +254,12 @@ _TESTS = (
 def make_filter(random: Random, depth: int = 3) -> Node:
     """Make a random filter: a deep one, or one function of columns and a value that it may well have."""
     return _pointed(random) if random.random() < 0.4 else _make(random, "boolean", depth)
+
+
+def make_value(random: Random) -> Node:
+    """Make a function of columns and literals, of any type."""
+    type_ = random.choice(list(_RULES))
+    return _fill(random, random.choice(_RULES[type_]), type_, random.choice((1, 1, 1, 2)))
 
 
 def _pointed(random: Random) -> Node:
@@ -292,7 +327,7 @@ def _words(random: Random, template: str) -> str:
         "#try": lambda: random.choice(("add", "subtract", "multiply")),
         "#level": lambda: random.choice(_LEVELS),
         "#unit": lambda: random.choice(_UNITS),
-        "#zone": lambda: random.choice(_ZONES),
+        "#zone": lambda: random.choice((*_ZONES, *_BAD_ZONES)),
         "#format": lambda: random.choice(
             ("yyyy-MM-dd", "yyyy", "yyyyMM", "yyyy-MM-dd HH:mm:ss", "dd.MM.yyyy")
         ),
@@ -300,6 +335,7 @@ def _words(random: Random, template: str) -> str:
             ("a%", "ab%", "abc", "%b", "a_c%", "k000%1", "", "%", "\\\\%a%", "z%", "2024-02%")
         ),
         "#piece": lambda: random.choice(("a", "ab", "", "z", "k0", "日", "2024")),
+        "#tiny": lambda: f"cast({random.choice(_TINY):f} as decimal(38,30))",
         "#n": lambda: str(random.choice((0, 1, 2, 3, 6, 29, 31, 45))),
     }
     for word, make in words.items():
@@ -330,8 +366,8 @@ def _literal(random: Random, type_: str) -> str:
             return f"{value}L" if value > -(1 << 63) else "(-9223372036854775807L - 1L)"
         case "float" | "double":
             return f"cast('{value!r}' as {type_})"
-        case "decimal(10,2)":
-            return f"cast({value} as decimal(10,2))"
+        case "decimal(10,2)" | "decimal(38,18)":
+            return f"cast({value} as {type_})"
         case "string":
             return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
         case "date":

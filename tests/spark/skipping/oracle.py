@@ -13,9 +13,11 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 
 from instar.skipping.interpret import evaluate
+from instar.skipping.kinds import name_of
 from instar.skipping.prune import make_scope
 from instar.stats import bounds_columns
 from tests.spark.skipping.poison import COLUMNS, SCHEMA, make_part, spark_literal, stats_of
+from tests.unit.skipping.laboratory import allows, results_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -23,9 +25,24 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from instar.schema import Type
     from instar.skipping import Expression
+    from instar.skipping.results import Results
+    from instar.skipping.spans import Mask
 
-__all__ = ["SHAPE", "Case", "Parts", "catalyst_json", "make_parts", "proved", "refuted", "register"]
+__all__ = [
+    "SHAPE",
+    "Case",
+    "Claim",
+    "Parts",
+    "catalyst_json",
+    "claim",
+    "make_parts",
+    "proved",
+    "refuted",
+    "register",
+    "unforeseen",
+]
 
 SHAPE = "shape"
 """An empty view that the optimizer cannot see through."""
@@ -84,6 +101,58 @@ def proved(text: str, expression: Expression, parts: Parts, front: str = "sql") 
     result = evaluate(expression, make_scope(expression, parts.bounds, parts.rows, None))
     excluded = np.broadcast_to(~result.truth.true & ~result.fail, len(parts.rows))
     return Case(text, tuple(int(part) for part in excluded.nonzero()[0]), front)
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What an expression may come to, and in which parts it cannot fail."""
+
+    text: str
+    type: Type
+    results: Results
+    safe: Mask
+
+
+def claim(text: str, expression: Expression, parts: Parts) -> Claim | None:
+    """Interpret an expression; None if it may fail everywhere, or Spark has no number for its values."""
+    type_ = expression.type
+    results = results_for(expression, parts.bounds, parts.rows)
+    safe = ~np.broadcast_to(results.fail, len(parts.rows))
+    if type_ is None or name_of(type_) == "timestamp_ntz" or not safe.any():
+        return None
+    return Claim(text, type_, results, safe)
+
+
+def unforeseen(spark: SparkSession, view: str, claims: Sequence[Claim], parts: Parts) -> list[str]:
+    """Return the expressions that fail or come to a value in Spark where that was ruled out."""
+    columns = [
+        f"case when part in ({', '.join(map(str, np.flatnonzero(own.safe)))}) then {_shown(own)} end"
+        for own in claims
+    ]
+    try:
+        rows = spark.sql(f"select {', '.join(['part', *columns])} from {view}").collect()
+    except PySparkException as error:
+        if len(claims) == 1:
+            return [f"{claims[0].text}: {str(error).splitlines()[0][:300]}"]
+        return [
+            found for half in (claims[::2], claims[1::2]) for found in unforeseen(spark, view, half, parts)
+        ]
+    return [
+        f"{own.text}: {row[number]!r} for one of {parts.parts[row[0]]}"
+        for number, own in enumerate(claims, 1)
+        for row in rows
+        if own.safe[row[0]] and not allows(own.results, row[0], row[number], own.type)
+    ]
+
+
+def _shown(own: Claim) -> str:
+    """Ask for a value as statistics store it."""
+    match name_of(own.type):
+        case "date":
+            return f"unix_date({own.text})"
+        case "timestamp":
+            return f"unix_micros({own.text})"
+    return own.text
 
 
 def catalyst_json(spark: SparkSession, text: str, stage: str) -> str | None:

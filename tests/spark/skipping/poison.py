@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 from instar.schema import parse_schema_ddl
@@ -28,6 +29,8 @@ COLUMNS = {
     "f": "double",
     "g": "double",
     "dc": "decimal(10,2)",
+    "dl": "decimal(38,18)",
+    "dm": "decimal(38,18)",
     "s": "string",
     "d": "date",
     "e": "date",
@@ -44,11 +47,26 @@ _DAYS = (
     *(19_446, 19_447, 19_448, 19_661, 19_662, 19_663, 20_177, 20_178, 20_388, 20_389),  # clocks change
     *(15_337, 15_338, 15_339, 19_753, 19_754, 19_812, 19_813, 20_088),  # Apia has no 2011-12-30; month ends
 )
+_TWICE = (1 << 60) + (1 << 36) + 1
+"""Rounded to a double and then to a float, it is another float than rounded once."""
 POISON: dict[str, tuple[Any, ...]] = {
     "boolean": (True, False),
     "tinyint": (-128, -127, -1, 0, 1, 2, 10, 126, 127),
     "int": (-(1 << 31), 1 - (1 << 31), -100, -1, 0, 1, 2, 7, 100, 2024, (1 << 31) - 2, (1 << 31) - 1),
-    "bigint": (-(1 << 63), 1 - (1 << 63), -1, 0, 1, 1000, 1 << 31, 1 << 53, (1 << 63) - 2, (1 << 63) - 1),
+    "bigint": (
+        -(1 << 63),
+        1 - (1 << 63),
+        -1,
+        0,
+        1,
+        1000,
+        1 << 31,
+        1 << 53,
+        _TWICE,
+        -_TWICE,
+        (1 << 63) - 2,
+        (1 << 63) - 1,
+    ),
     "float": (math.nan, math.inf, -math.inf, 0.0, -0.0, 1.0, 1.5, -2.5, 16_777_216.0, 3.4028234663852886e38),
     "double": (
         *(math.nan, math.inf, -math.inf, 0.0, -0.0, 0.5, 1.5, 2.5, -0.5, 1e-300, 5e-324, 1e16, 1e308),
@@ -65,6 +83,18 @@ POISON: dict[str, tuple[Any, ...]] = {
         "99999999.99",
         "-99999999.99",
     ),
+    "decimal(38,18)": (
+        *("0", "1.5", "-2.5", "0.000000000000000007", "-0.00001", "3", "-7.25", "12345.678901234567890123"),
+        *(
+            "4.999999999999999999",
+            "-4.999999999999999999",
+            "127.999999999999999999",
+            "-128.999999999999999999",
+        ),
+        *("2147483647.999999999999999999", "-2147483648.999999999999999999", "9223372036854775807.5"),
+        *("12345678901234567890.123456789012345678", "-12345678901234567890.123456789012345678"),
+        *("99999999999999999999.999999999999999999", "-99999999999999999999.999999999999999999"),
+    ),
     "string": (
         *("", "a", "ab", "abc", "abd", "b", "k0001", "k0002", "z", "ä", "日本", "\U0010ffff", "a\U0010ffff"),
         *("A%_b", "a_c", " ", "abcabcabcabcabcabcabcabcabc", "2024-02-29", "12", "-7", "1.5"),
@@ -74,6 +104,7 @@ POISON: dict[str, tuple[Any, ...]] = {
         *(day * _DAY + offset for day in _DAYS for offset in (0, 3_600_000_000, 7_199_999_999)),
         *(day * _DAY - 1 for day in _DAYS[1:]),
         *(day * _DAY + 36_000_000_000 for day in _DAYS),
+        *(-1_500_000, -1_000_000, -999_999, -500_000, -1, 1, 999_999),
     ),
 }
 POISON["timestamp_ntz"] = POISON["timestamp"]
@@ -116,8 +147,8 @@ def stats_of(random: Random, values: Sequence[Any], type_: str) -> FieldStats | 
         return FieldStats(*counts)
     if not numbers:
         return FieldStats(*counts)
-    keys: dict[str, Any] = {"string": str.encode, "decimal(10,2)": float}
-    low, high = min(numbers, key=keys.get(type_)), max(numbers, key=keys.get(type_))
+    key: Any = str.encode if type_ == "string" else Decimal if type_.startswith("decimal") else None
+    low, high = min(numbers, key=key), max(numbers, key=key)
     if type_ == "string" and luck < 0.5:
         low, high = low[:2], _cut_above(high)
         return FieldStats(*counts, low, high)

@@ -94,6 +94,10 @@ FILTERS = {
     "s like 'k005!_' escape '!'": 0,
     "date_trunc('day', at) = '2026-01-05'": 1,
     "year(at) = 2025": 0,
+    "dateadd(hour, 48, at) < '2026-01-03 02:00'": 1,
+    "timestampadd(month, 1, at) < '2026-01-31'": 0,
+    "unix_timestamp(date(at)) = 1767225600": 1,
+    "cast(at as timestamp_ntz) < timestamp_ntz'2026-01-01 03:00:00'": 1,
     "n.x between 100 and 105": 1,
     "n.x = 7 or n.x = 77": 2,
     "raw = X'0037'": 1,
@@ -133,6 +137,26 @@ def test_legacy_sessions_and_other_zones_are_taken_as_they_are(session: SparkSes
     session.conf.set("spark.sql.session.timeZone", "America/New_York")
     assert ids(frame.where(text)) == list(range(10))
     assert parts_read(frame.where(text)) == [1]
+
+
+def test_decimals_that_may_keep_more_digits_are_not_guessed(session: SparkSession, store: Store) -> None:
+    """How many digits a product keeps is a setting; a product of another type may be anything."""
+    made = store.create_table("digits", "id bigint, g decimal(38,18)")
+    made.append(pa.table({"id": [1], "g": pa.array([Decimal("0.00001")], pa.decimal128(38, 18))}))
+    text = "cast(g * g as double) > 0.00000000001D"
+    assert parts_read(made.read(session).where(text)) == [0]
+    session.conf.set("spark.sql.decimalOperations.allowPrecisionLoss", "false")
+    assert ids(made.read(session).where(text)) == [1]
+
+
+def test_bytes_that_are_no_text_are_not_guessed(session: SparkSession, store: Store) -> None:
+    """A literal that Spark cannot print reads the part."""
+    made = store.create_table("bytes", "id bigint, s string")
+    made.append(pa.table({"id": [1, 2], "s": ["\U0001f600", "\u00e9"]}))
+    frame = made.read(session)
+    assert ids(frame.where("s < cast(x'FF' as string)")) == [1, 2]
+    assert ids(frame.where("s >= cast(x'80' as string)")) == [1, 2]
+    assert parts_read(frame.where("s < 'a'")) == [0]
 
 
 def test_every_scan_of_a_query_is_reported(session: SparkSession, store: Store, table: Table) -> None:

@@ -75,3 +75,13 @@ def test_a_condition_on_a_column_that_is_gone_is_fenced() -> None:
     assert old.to_arrow().num_rows == 1
     with pytest.raises(ReaderFencedError):
         old.to_arrow(where="b = 2")
+
+
+@pytest.mark.parametrize("text", ["id", "id + 1", "s", "st", "sum(id) > 3", "exists (select 1)", "'true'"])
+def test_what_is_true_or_false_for_no_row_is_refused(table: instar.Table, text: str) -> None:
+    """A value, an aggregate or a subquery is not taken for a condition that needs everything."""
+    with pytest.raises(UsageError, match="not a condition"):
+        table.explain(text)
+    with pytest.raises(UsageError, match="not a condition"):
+        table.snapshot().to_arrow(where=text)
+    assert table.explain("unheard_of(s)").read == 20

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from instar.schema import Decimal, Primitive, Type
+from instar.skipping.catalyst.nodes import Node, find_type
 from instar.skipping.coercion import (
     BINARY,
     DATE,
@@ -16,16 +17,15 @@ from instar.skipping.coercion import (
     LONG,
     STRING,
     TIMESTAMP,
+    cast,
     decimal_result,
+    is_bad_zone,
     is_number,
     round_type,
 )
 from instar.skipping.expression import BOOLEAN, Call, Expression, Literal
 from instar.skipping.functions import Function, Mode
 from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, name_of
-
-if TYPE_CHECKING:
-    from instar.skipping.catalyst.nodes import Node
 
 __all__ = ["FUNCTIONS"]
 
@@ -49,7 +49,8 @@ class Signature:
         if len(args) < len(nodes) or any(arg.type is None for arg in args):
             return None
         type_ = self.typing(self.function, args)
-        if type_ is None:
+        given = node.fields.get("resultType")
+        if type_ is None or (given is not None and find_type(given) != type_):
             return None
         mode = Mode.UNKNOWN if is_day_time(type_) or is_year_month(type_) else _mode(node)
         return Call(self.function, args, type_, mode, node.zone)
@@ -104,6 +105,10 @@ def _arithmetic(function: Function, args: _Args) -> Type | None:
         return left if left == DOUBLE else None
     intervals = function in (Function.ADD, Function.SUBTRACT) and (is_day_time(left) or is_year_month(left))
     return left if is_number(left) or intervals else None
+
+
+def _zoned(function: Function, args: _Args) -> Type | None:
+    return None if is_bad_zone(args[1]) else _always(TIMESTAMP, "timestamp", "string")(function, args)
 
 
 def _unary(_: Function, args: _Args) -> Type | None:
@@ -184,6 +189,18 @@ class _Like(Signature):
         return Call(Function.LIKE, (*args, *given), BOOLEAN)
 
 
+class _UnixTimestamp(Signature):
+    """`unix_timestamp` of a timestamp, or of the beginning of a date."""
+
+    def make(self, node: Node, read: Callable[[Node], Expression]) -> Expression | None:
+        value = None if (child := node.child("timeExp")) is None else read(child)
+        if value is None or name_of(value.type) not in ("date", "timestamp", "timestamp_ntz"):
+            return None
+        if name_of(value.type) == "date":
+            value = cast(value, TIMESTAMP, Mode.UNKNOWN, node.zone)
+        return Call(self.function, (value,), LONG)
+
+
 def _text_test(_: Function, args: _Args) -> Type | None:
     types = {arg.type for arg in args}
     return BOOLEAN if types in ({STRING}, {BINARY}) else None
@@ -245,14 +262,10 @@ FUNCTIONS: Final[dict[str, Signature]] = {
     "DateFormatClass": Signature(
         Function.FORMAT_TIMESTAMP, _always(STRING, "timestamp", "string"), ("left", "right")
     ),
-    "FromUTCTimestamp": Signature(
-        Function.FROM_UTC, _always(TIMESTAMP, "timestamp", "string"), ("left", "right")
-    ),
-    "ToUTCTimestamp": Signature(
-        Function.TO_UTC, _always(TIMESTAMP, "timestamp", "string"), ("left", "right")
-    ),
-    "UnixTimestamp": Signature(Function.UNIX_SECONDS, _always(LONG, "timestamp"), ("timeExp",)),
-    "ToUnixTimestamp": Signature(Function.UNIX_SECONDS, _always(LONG, "timestamp"), ("timeExp",)),
+    "FromUTCTimestamp": Signature(Function.FROM_UTC, _zoned, ("left", "right")),
+    "ToUTCTimestamp": Signature(Function.TO_UTC, _zoned, ("left", "right")),
+    "UnixTimestamp": _UnixTimestamp(Function.UNIX_TIMESTAMP, _always(LONG)),
+    "ToUnixTimestamp": _UnixTimestamp(Function.UNIX_TIMESTAMP, _always(LONG)),
     "UnixSeconds": Signature(Function.UNIX_SECONDS, _always(LONG, "timestamp")),
     "UnixMillis": Signature(Function.UNIX_MILLIS, _always(LONG, "timestamp")),
     "UnixMicros": Signature(Function.UNIX_MICROS, _always(LONG, "timestamp")),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal as PyDecimal
 from decimal import InvalidOperation
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from instar.schema import Type
 
 __all__ = ["held_literal", "literal_of", "read_literal"]
+
+_REPLACED: Final = "\ufffd"
+"""What is printed for bytes that are no text, and there is no telling which they were."""
 
 
 def read_literal(value: object, given: object, zone: str | None) -> Expression:
@@ -48,7 +51,7 @@ def _find_literal(value: object, type_: Type, zone: str | None) -> Literal | Non
         return Literal(value, type_) if isinstance(value, bytes) else None
     text = str(value)
     if name == "string":
-        return Literal(text, type_) if _is_unicode(text) else None
+        return Literal(text, type_) if _is_unicode(text) and _REPLACED not in text else None
     if name in INTEGERS or is_day_time(type_) or is_year_month(type_):
         number = int(text) if text.lstrip("-").isdigit() else None
         low, high = limits(type_)
@@ -62,6 +65,8 @@ def _find_literal(value: object, type_: Type, zone: str | None) -> Literal | Non
             return Literal(PyDecimal(text), type_)
         except InvalidOperation:
             return None
+    if name == "timestamp_ntz" and text.lstrip("-").isdigit():
+        return Literal(int(text), type_)  # as it is held, not as it is written
     if name == "timestamp_ntz":
         text = text.replace("T", " ")
         text = text if text.count(":") != 1 else f"{text}:00"

@@ -12,6 +12,7 @@ from instar.schema import Field, Struct, Type, field_name
 from instar.skipping.catalyst.functions import FUNCTIONS
 from instar.skipping.catalyst.literals import held_literal, read_literal
 from instar.skipping.catalyst.nodes import Node, find_type, read_nodes
+from instar.skipping.catalyst.steps import timestamp_add
 from instar.skipping.coercion import DATE, LONG, TIMESTAMP, cast
 from instar.skipping.expression import BOOLEAN, Anything, Call, Column, Expression, Literal, Now
 from instar.skipping.functions import Function, Mode
@@ -57,8 +58,9 @@ def parse_catalyst(
     `fields` are the table's fields by the names that attributes have; members of structs are found by
     their own names, or as `f<id>`. `zone` is the session's time zone, in which timestamps are printed.
     `lost` has what Spark does not print, by the position of the node: `evalMode` ("ANSI", "LEGACY" or
-    "TRY"), `escapeChar`, `hset` (members as Spark holds them: dates are days, timestamps microseconds), and
-    `value` of binary literals (bytes).
+    "TRY"), `resultType` of arithmetic (if it is not the expected one, the node is not understood),
+    `escapeChar`, `hset` (members as Spark holds them: dates are days, timestamps microseconds), and `value`
+    of binary literals (bytes).
     """
     try:
         node = read_nodes(text, lost)
@@ -290,4 +292,5 @@ _SPECIAL: Final[dict[str, Callable[[Reader, Node], Expression | None]]] = {
     "ParseToDate": _parse(DATE),
     "ParseToTimestamp": _parse(TIMESTAMP),
     "PreciseTimestampConversion": _precise,
+    "TimestampAdd": lambda reader, node: timestamp_add(node, reader.read),
 }

@@ -6,10 +6,11 @@ point is in `floating.py`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from instar.schema import Decimal
 from instar.skipping import exact
 from instar.skipping.exact import Ints, constant
 from instar.skipping.functions import Mode
@@ -18,7 +19,6 @@ from instar.skipping.kinds import limits, scale_of
 from instar.skipping.spans import NO, Mask, Whole
 
 if TYPE_CHECKING:
-    from instar.schema import Type
     from instar.skipping.expression import Call
 
 __all__ = [
@@ -33,6 +33,12 @@ __all__ = [
     "remainder",
     "subtract",
 ]
+
+
+_KEPT_DIGITS: Final = 34
+"""The digits that Spark keeps of a decimal where it changes the sign."""
+_QUOTIENT_DIGITS: Final = 38
+"""The most digits that the quotient behind a remainder of decimals may have."""
 
 
 def add(call: Call, left: Whole, right: Whole) -> Outcome:
@@ -75,6 +81,7 @@ def remainder(call: Call, left: Whole, right: Whole) -> Outcome:
     if scale != scale_of(call.type):
         return unknown(call)
     null, fail = _zero_divisor(b, call.mode)
+    fail = fail | _impossible(a, b)
     most = exact.subtract(magnitude(b), constant(1))
     lo = np.where(a.lo < 0, np.maximum(a.lo, exact.negate(most)), 0)
     hi = np.where(a.hi > 0, np.minimum(a.hi, most), 0)
@@ -95,6 +102,7 @@ def positive_remainder(call: Call, left: Whole, right: Whole) -> Outcome:
     if scale != scale_of(call.type):
         return unknown(call)
     null, fail = _zero_divisor(b, call.mode)
+    fail = fail | _impossible(a, b)
     most = exact.subtract(magnitude(b), constant(1))
     lo = np.where((b.lo > 0) | (a.lo >= 0), 0, exact.negate(most))
     hi = np.where(a.lo >= 0, np.minimum(a.hi, most), most)
@@ -122,6 +130,8 @@ def magnitude(span: Whole) -> Ints:
 
 def _overturned(call: Call, lo: Ints, hi: Ints) -> Outcome:
     """Fit what was negated: only the least integer does not fit, and wrapped around it is itself."""
+    if isinstance(call.type, Decimal):
+        return _rounded(call.type, lo, hi)
     least, most = limits(call.type)
     over = np.asarray(hi > most, np.bool_)
     kept = Whole(exact.compact(lo), exact.compact(np.minimum(hi, most)), np.asarray(lo <= most, np.bool_))
@@ -131,6 +141,15 @@ def _overturned(call: Call, lo: Ints, hi: Ints) -> Outcome:
     null = over if call.mode in (Mode.TRY, Mode.UNKNOWN) else NO
     spans = (kept, Whole(constant(least), constant(least), over)) if call.mode.may_wrap else (kept,)
     return Outcome(spans, null, fail)
+
+
+def _rounded(type_: Decimal, lo: Ints, hi: Ints) -> Outcome:
+    """Round outwards to the digits that are kept, and fail past the ends of the type in any mode."""
+    if type_.precision > _KEPT_DIGITS:
+        kept, unit = constant(10**_KEPT_DIGITS), constant(10 ** (type_.precision - _KEPT_DIGITS))
+        lo = np.where(np.abs(lo) < kept, lo, exact.multiply(exact.floor_divide(lo, unit), unit))
+        hi = np.where(np.abs(hi) < kept, hi, exact.multiply(exact.ceil_divide(hi, unit), unit))
+    return fitted(lo, hi, type_, Mode.ANSI, wraps=False)
 
 
 def _by_sign(call: Call, left: Whole, right: Whole, *, slack: int) -> Outcome:
@@ -155,6 +174,15 @@ def _by_sign(call: Call, left: Whole, right: Whole, *, slack: int) -> Outcome:
 def _zero_divisor(right: Whole, mode: Mode) -> tuple[Mask, Mask]:
     zero = np.asarray((right.lo <= 0) & (right.hi >= 0), np.bool_)
     return (zero if mode.may_be_null else NO, zero if mode.may_fail else NO)
+
+
+def _impossible(left: Whole, right: Whole) -> Mask:
+    """Tell where the quotient behind a remainder of decimals may have too many digits, which always fails."""
+    if max(exact.peak(left.lo), exact.peak(left.hi)) < 10**_QUOTIENT_DIGITS:
+        return NO
+    least = np.maximum(np.maximum(right.lo, exact.negate(right.hi)), 1)
+    most = exact.multiply(least, constant(10**_QUOTIENT_DIGITS))
+    return np.asarray(magnitude(left) >= most, np.bool_)
 
 
 def _extremes(operation: exact.Operation, left: Whole, right: Whole) -> tuple[Ints, Ints]:
@@ -185,17 +213,13 @@ def _same_scale(call: Call, left: Whole, right: Whole) -> tuple[Whole, Whole, in
 def _rescaled(lo: Ints, hi: Ints, scale: int, call: Call) -> Outcome:
     """Round a result to the digits of its type, and fit it. Only integers wrap around."""
     target = scale_of(call.type)
-    wraps = not _is_decimal(call.type)
+    wraps = not isinstance(call.type, Decimal)
     if target >= scale:
         factor = constant(10 ** (target - scale))
         lo, hi = (exact.multiply(lo, factor), exact.multiply(hi, factor)) if target > scale else (lo, hi)
     else:
         lo, hi = exact.half_up(lo, 10 ** (scale - target)), exact.half_up(hi, 10 ** (scale - target))
     return fitted(lo, hi, call.type, call.mode, wraps=wraps)
-
-
-def _is_decimal(type_: Type) -> bool:
-    return hasattr(type_, "precision")
 
 
 def _shifted(column: Ints, digits: int, *, up: bool) -> Ints:

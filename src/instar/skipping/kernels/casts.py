@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["cast"]
 
+_EXACT_DIGITS: Final = 15
+"""The digits of a decimal that a double never confuses with another."""
 _EXACT_POWER: Final = 22
 """The greatest power of ten that a double holds exactly."""
 
@@ -59,7 +61,10 @@ def _integer_to_integer(call: Call, span: Whole) -> Outcome:
 def _integer_to_real(call: Call, span: Whole) -> Outcome:
     """Round to the nearest, which keeps the order; a float is rounded once, not by way of a double."""
     step = np.float32 if name_of(call.type) == "float" else np.float64
-    lo, hi = (column.astype(step).astype(np.float64) for column in (span.lo, span.hi))
+    least, most = limits(call.args[0].type)
+    # Objects would become doubles first: only where there is no value can one not be an int64.
+    columns = (exact.compact(np.clip(column, least, most)) for column in (span.lo, span.hi))
+    lo, hi = (column.astype(step).astype(np.float64) for column in columns)
     return Outcome((Real(lo, hi, YES, NO),))
 
 
@@ -75,9 +80,22 @@ def _rescale(call: Call, span: Whole) -> Outcome:
 
 
 def _decimal_to_integer(call: Call, span: Whole) -> Outcome:
-    divisor = constant(10 ** scale_of(call.args[0].type))
+    """Drop what is after the point. Many digits become the nearest double first, except in legacy mode."""
+    source = call.args[0].type
+    scale = scale_of(source)
+    divisor = constant(10**scale)
     lo, hi = exact.trunc_divide(span.lo, divisor), exact.trunc_divide(span.hi, divisor)
+    if call.mode is not Mode.LEGACY and name_of(call.type) != "bigint" and _is_long(source):
+        # Python divides integers to the nearest double, as Java reads a decimal.
+        first, last = (
+            (column.astype(object) / 10**scale).astype(np.float64) for column in (span.lo, span.hi)
+        )
+        lo, hi = np.minimum(lo, _truncated(first)), np.maximum(hi, _truncated(last))
     return fitted(lo, hi, call.type, call.mode, wraps=True)
+
+
+def _is_long(type_: Type | None) -> bool:
+    return isinstance(type_, Decimal) and type_.precision > _EXACT_DIGITS
 
 
 def _decimal_to_real(call: Call, span: Whole) -> Outcome:

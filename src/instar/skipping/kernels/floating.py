@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import numpy.typing as npt
 
+from instar.skipping.expression import Call, Expression
+from instar.skipping.functions import Function
 from instar.skipping.kernels.outcome import Outcome
-from instar.skipping.kinds import name_of
+from instar.skipping.kinds import INTEGERS, name_of
 from instar.skipping.spans import NO, YES, Mask, Real
 
 if TYPE_CHECKING:
     from instar.schema import Type
-    from instar.skipping.expression import Call
 
 __all__ = [
     "Reals",
@@ -83,9 +84,10 @@ def divide(call: Call, left: Real, right: Real) -> Outcome:
     infinite = (_top(left) | _bottom(left)) & (_top(right) | _bottom(right))
     nan = (left.nan & (right.some | right.nan)) | (right.nan & left.some) | (left.some & infinite)
     spans = []
+    least = 1.0 if _was_integer(call.args[1]) else _TINY
     for lo, hi, some in (
-        (right.lo, np.minimum(right.hi, -_TINY), right.lo < 0),
-        (np.maximum(right.lo, _TINY), right.hi, right.hi > 0),
+        (right.lo, np.minimum(right.hi, -least), right.lo < 0),
+        (np.maximum(right.lo, least), right.hi, right.hi > 0),
     ):
         with np.errstate(all="ignore"):
             corners = [a / b for a in (left.lo, left.hi) for b in (lo, hi)]
@@ -119,6 +121,15 @@ def absolute(call: Call, span: Real) -> Outcome:
     """Take the magnitude."""
     lo = np.where(span.lo >= 0, span.lo, np.where(span.hi <= 0, -span.hi, 0.0))
     return Outcome((real(call, lo, np.maximum(span.hi, -span.lo), span.nan, span.some),))
+
+
+def _was_integer(expression: Expression) -> bool:
+    """Tell whether a number is an integer that was cast: none is nearer to zero than 1."""
+    return (
+        isinstance(expression, Call)
+        and expression.function is Function.CAST
+        and name_of(expression.args[0].type) in INTEGERS
+    )
 
 
 def _with_nan(call: Call, lo: Reals, hi: Reals, left: Real, right: Real, clash: Mask) -> Outcome:

@@ -18,7 +18,7 @@ from instar.skipping.kernels.calendar import months_of
 from instar.skipping.kernels.outcome import Outcome, fitted, unknown
 from instar.skipping.kinds import name_of
 from instar.skipping.spans import NO, YES, Real, Span, Whole
-from instar.skipping.zones import DAY, SECOND, to_local, to_utc
+from instar.skipping.zones import DAY, SECOND, is_known, to_local, to_utc
 
 if TYPE_CHECKING:
     from instar.skipping.expression import Call
@@ -34,6 +34,7 @@ __all__ = [
     "interval_days",
     "months_between",
     "scaled",
+    "unix_timestamp",
 ]
 
 _MONTHS: Final = 12 * 400_000
@@ -145,10 +146,16 @@ def scaled(call: Call, span: Whole) -> Outcome:
     return fitted(lo, hi, call.type, Mode.UNKNOWN, wraps=True)
 
 
+def unix_timestamp(call: Call, span: Whole) -> Outcome:
+    """Count whole seconds towards 1970: before it, a fraction is dropped, and not rounded down."""
+    lo, hi = (exact.trunc_divide(column, constant(SECOND)) for column in (span.lo, span.hi))
+    return fitted(lo, hi, call.type, Mode.UNKNOWN, wraps=True)
+
+
 def convert_zone(call: Call, stamp: Whole, _: Span) -> Outcome:
     """Show a UTC time as another zone's local time, or the other way round."""
     zone = call.args[1]
-    if not isinstance(zone, Literal) or not isinstance(zone.value, str):
+    if not isinstance(zone, Literal) or not isinstance(zone.value, str) or not is_known(zone.value):
         return unknown(call)
     convert = to_local if call.function is Function.FROM_UTC else to_utc
     return fitted(*convert(stamp.lo, stamp.hi, zone.value), call.type, Mode.UNKNOWN, wraps=True)

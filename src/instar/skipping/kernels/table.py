@@ -72,6 +72,7 @@ _ONE_WHOLE: Final[dict[Function, Kernel]] = {
     Function.HOUR: calendar.clock_part,
     Function.MINUTE: calendar.clock_part,
     Function.SECOND: calendar.clock_part,
+    Function.UNIX_TIMESTAMP: moments.unix_timestamp,
     Function.UNIX_SECONDS: moments.scaled,
     Function.UNIX_MILLIS: moments.scaled,
     Function.UNIX_MICROS: moments.scaled,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from instar.schema import Decimal, Primitive, Type
@@ -12,16 +14,19 @@ from instar.skipping.coercion import (
     INT,
     LONG,
     TIMESTAMP,
+    YEAR_MONTH,
     as_decimal,
     cast,
     common_type,
+    comparison_type,
     decimal_result,
     is_number,
 )
 from instar.skipping.expression import BOOLEAN, Anything, Call, Expression, Literal
 from instar.skipping.functions import Function, Mode
-from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, name_of
+from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, limits, name_of
 from instar.skipping.literals import parse_day_time, parse_year_month
+from instar.skipping.wording import word_call
 
 if TYPE_CHECKING:
     from instar.skipping.sql.session import Session
@@ -38,6 +43,7 @@ _COMPARISONS: Final = frozenset(
         Function.GREATER_EQUAL,
     ]
 )
+_FindType = Callable[[Type | None, Type | None, Mode], Type | None]
 _DAY_TIME_UNITS: Final = ("day", "hour", "minute", "second")
 _YEAR_MONTH_UNITS: Final = ("year", "month")
 
@@ -48,20 +54,22 @@ def binary(
     """Apply an operator to two sides."""
     mode = mode or session.mode
     if function in _COMPARISONS:
-        sides = unified([left, right], session)
+        sides = unified([left, right], session, comparison_type)
         if sides is None:
-            return Anything(f"{left} {function} {right}", BOOLEAN)
+            return Anything(word_call(function, [str(left), str(right)], BOOLEAN, mode), BOOLEAN)
         return Call(function, tuple(sides), BOOLEAN)
     found = _times(function, left, right, session) or _numbers(function, left, right, session, mode)
-    return found or Anything(f"{left} {function} {right}")
+    return found or Anything(word_call(function, [str(left), str(right)], BOOLEAN, mode))
 
 
-def unified(args: list[Expression], session: Session) -> list[Expression] | None:
+def unified(
+    args: list[Expression], session: Session, find_type: _FindType = common_type
+) -> list[Expression] | None:
     """Cast expressions to the type that they have in common, if they have one."""
     typed = [arg.type for arg in args if not _is_null(arg)]
     common: Type | None = typed[0] if typed else BOOLEAN
     for type_ in typed[1:]:
-        common = common_type(common, type_, session.mode)
+        common = find_type(common, type_, session.mode)
     if common is None:
         return None
     return [cast(arg, common, session.mode, session.zone) for arg in args]
@@ -112,7 +120,7 @@ def interval(text: str | None, first: str, last: str) -> Literal | None:
         months = parse_year_month(text, first, last)
         span = first if first == last else f"{first} to {last}"
         return None if months is None else Literal(months, Primitive(f"interval {span}"))
-    if first == last == "week" and text.lstrip("-").isdigit():
+    if first == last == "week" and re.fullmatch(r"-?[0-9]{1,6}", text):
         return Literal(int(text) * 7 * 86_400_000_000, Primitive("interval day"))
     return None
 
@@ -123,6 +131,9 @@ def _times(function: Function, left: Expression, right: Expression, session: Ses
     plus, minus = function is Function.ADD, function is Function.SUBTRACT
     if not (plus or minus):
         return None
+    longer = _longer(left, right) if plus else None
+    if longer is not None:
+        return longer
     if plus and (names[1] in ("date", "timestamp", "timestamp_ntz")):
         left, right, names = right, left, names[::-1]
     if names[0] == "date" and names[1] in ("tinyint", "smallint", "int"):
@@ -136,6 +147,19 @@ def _times(function: Function, left: Expression, right: Expression, session: Ses
     if is_day_time(right.type) or is_year_month(right.type):
         step_by = right if plus else unary(Function.NEGATE, right, session)
         return _step(left, step_by, session)
+    return None
+
+
+def _longer(left: Expression, right: Expression) -> Literal | None:
+    """Add intervals, as in `interval 1 day 2 hours`."""
+    if not isinstance(left, Literal) or not isinstance(right, Literal):
+        return None
+    for belongs, common in ((is_day_time, DAY_TIME), (is_year_month, YEAR_MONTH)):
+        if belongs(left.type) and belongs(right.type):
+            total = sum(side.value for side in (left, right) if isinstance(side.value, int))
+            low, high = limits(common)
+            type_ = left.type if left.type == right.type else common
+            return Literal(total, type_) if low <= total <= high else None
     return None
 
 

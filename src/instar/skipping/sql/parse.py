@@ -22,6 +22,8 @@ from instar.skipping.functions import Function, Mode
 from instar.skipping.kinds import limits
 from instar.skipping.sql import operators
 from instar.skipping.sql.calls import call_by_name
+from instar.skipping.sql.precedence import COMPARISONS, binds_otherwise, has_bits
+from instar.skipping.sql.refusals import check_condition
 from instar.skipping.sql.session import Session
 
 __all__ = ["read_filter"]
@@ -49,6 +51,7 @@ _BINARY: Final[dict[type[exp.Expression], Function]] = {
     exp.IntDiv: Function.INTEGRAL_DIVIDE,
     exp.Mod: Function.REMAINDER,
 }
+_UNIT_FIRST: Final = ("date_add", "dateadd", "timestampadd", "date_diff", "datediff")
 _SUFFIXES: Final = ("tinyint", "smallint", "bigint", "float", "double")
 
 
@@ -60,8 +63,8 @@ def read_filter(text: str, schema: Schema, session: Session | None = None) -> Ex
         raise UsageError(f"{text!r} is not a condition in SQL: {_reason(error)}") from None
     if not isinstance(tree, exp.Expression) or not isinstance(tree, exp.Condition):
         raise UsageError(f"{text!r} is not one condition, as it stands after WHERE")
-    # sqlglot and Spark do not agree on how tightly bitwise operators bind.
-    if tree.find(*_AMBIGUOUS) is not None:
+    check_condition(tree, text)
+    if has_bits(tree):
         return Anything(text, BOOLEAN)
     return Reader(schema, session or Session()).read(tree)
 
@@ -74,16 +77,6 @@ def _reason(error: sqlglot.errors.SqlglotError) -> str:
     return what.rstrip(".") if column is None else f"{what.rstrip('.')}, at column {column}"
 
 
-_AMBIGUOUS: Final = (
-    exp.BitwiseAnd,
-    exp.BitwiseOr,
-    exp.BitwiseXor,
-    exp.BitwiseLeftShift,
-    exp.BitwiseRightShift,
-    exp.BitwiseNot,
-)
-
-
 class Reader:
     """Reads syntax trees over one schema in one session."""
 
@@ -93,6 +86,8 @@ class Reader:
 
     def read(self, node: exp.Expression) -> Expression:  # noqa: C901, PLR0912 -- one case for each kind of node
         """Read one node and everything below it."""
+        if binds_otherwise(node):
+            return _opaque(node, BOOLEAN if isinstance(node, COMPARISONS) else None)
         function = _BINARY.get(type(node))
         if function is not None:
             return operators.binary(function, self.read(node.this), self.read(node.expression), self.session)
@@ -134,6 +129,8 @@ class Reader:
                 return operators.case(Function.IF, parts, self.session)
             case exp.Cast():
                 return self._cast(node)
+            case exp.Concat():  # of texts that stand side by side
+                return self.named("concat", node.expressions)
             case exp.DPipe():
                 return self.named("concat", [node.this, node.expression])
             case exp.Extract():
@@ -158,7 +155,10 @@ class Reader:
 
     def named(self, name: str, args: list[exp.Expression]) -> Expression:
         """Read a call by name. Arguments of a function that is not known are not looked at."""
-        return call_by_name(name, args, self) or _opaque(exp.Anonymous(this=name, expressions=args))
+        given = args
+        if name in _UNIT_FIRST and len(args) == 3:  # noqa: PLR2004 -- a unit, which is no column, and two more
+            given = [exp.Literal.string(args[0].name), *args[1:]]
+        return call_by_name(name, given, self) or _opaque(exp.Anonymous(this=name, expressions=args))
 
     def _logic(self, node: exp.And | exp.Or) -> Expression:
         function = Function.AND if isinstance(node, exp.And) else Function.OR
@@ -287,6 +287,8 @@ class Reader:
             case exp.Boolean():
                 return Literal(bool(node.this), BOOLEAN)
             case exp.Literal() if node.is_string:
+                return Literal(node.this, STRING)
+            case exp.RawString():
                 return Literal(node.this, STRING)
             case exp.Literal():
                 return self._number(node.this)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from instar.skipping.coercion import DATE, DOUBLE, INT, LONG, STRING, TIMESTAMP, cast
+from instar.skipping.coercion import DATE, DOUBLE, INT, LONG, STRING, TIMESTAMP, cast, is_bad_zone
 from instar.skipping.expression import BOOLEAN, Call, Expression, Literal, Now
 from instar.skipping.functions import Function
 from instar.skipping.kinds import INTEGERS, name_of
+from instar.skipping.sql import operators
 
 if TYPE_CHECKING:
     from instar.schema import Type
@@ -74,6 +76,23 @@ def _days(function: Function) -> Maker:
     return make
 
 
+def _add(args: list[Expression], session: Session) -> Expression | None:
+    """Add days to a date, or a number of some unit to a timestamp."""
+    if len(args) == 2:  # noqa: PLR2004 -- a date and days
+        return _days(Function.ADD_DAYS)(args, session)
+    unit, count, value = args
+    stamp = value if name_of(value.type) == "timestamp_ntz" else _stamp(value, session)
+    if not (isinstance(unit, Literal) and isinstance(count, Literal) and isinstance(count.value, int)):
+        return None
+    word = str(unit.value).lower()
+    step = operators.interval(str(count.value), word, word)
+    if stamp is None or step is None:
+        return None
+    # Unlike an interval of many hours, many hours are no local days here.
+    passing = replace(session, zone="UTC") if word in ("hour", "minute", "second") else session
+    return operators.binary(Function.ADD, stamp, step, passing)
+
+
 def _datediff(args: list[Expression], session: Session) -> Expression | None:
     end, start = (_date(arg, session) for arg in args)
     return None if end is None or start is None else Call(Function.DATE_DIFFERENCE, (end, start), INT)
@@ -89,8 +108,11 @@ def _months_between(args: list[Expression], session: Session) -> Expression | No
 
 def _unix_timestamp(args: list[Expression], session: Session) -> Expression | None:
     (value,) = args
-    stamp = None if value.type == STRING else _stamp(value, session)
-    return None if stamp is None else Call(Function.UNIX_SECONDS, (stamp,), LONG)
+    if value.type == STRING:
+        return None
+    # A local time is counted as it is, whatever the zone.
+    stamp = value if name_of(value.type) == "timestamp_ntz" else _stamp(value, session)
+    return None if stamp is None else Call(Function.UNIX_TIMESTAMP, (stamp,), LONG)
 
 
 def _from_unixtime(args: list[Expression], session: Session) -> Expression | None:
@@ -114,7 +136,9 @@ def _convert_zone(function: Function) -> Maker:
     def make(args: list[Expression], session: Session) -> Expression | None:
         value, zone = args
         stamp = _stamp(value, session)
-        return None if stamp is None or zone.type != STRING else Call(function, (stamp, zone), TIMESTAMP)
+        if stamp is None or zone.type != STRING or is_bad_zone(zone):
+            return None
+        return Call(function, (stamp, zone), TIMESTAMP)
 
     return make
 
@@ -148,6 +172,10 @@ _PARTS: Final[dict[str, Maker]] = {
     "day": _on_date(Function.DAY),
     "hour": _on_clock(Function.HOUR),
     "minute": _on_clock(Function.MINUTE),
+    "week": _on_date(Function.WEEK_OF_YEAR),
+    "doy": _on_date(Function.DAY_OF_YEAR),
+    "dow": _on_date(Function.DAY_OF_WEEK),
+    "dayofweek": _on_date(Function.DAY_OF_WEEK),
 }
 
 
@@ -173,7 +201,9 @@ TIMES: Final[dict[str, Maker]] = {
     "datepart": _date_part,
     "date_trunc": _date_trunc,
     "trunc": _trunc,
-    "date_add": _days(Function.ADD_DAYS),
+    "date_add": _add,
+    "dateadd": _add,
+    "timestampadd": _add,
     "date_sub": _days(Function.SUBTRACT_DAYS),
     "datediff": _datediff,
     "date_diff": _datediff,
