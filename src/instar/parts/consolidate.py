@@ -18,7 +18,7 @@ from instar.parts.samples import sample_row
 from instar.schema import Primitive
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     import numpy.typing as npt
 
@@ -30,10 +30,17 @@ __all__ = ["consolidate", "expand", "snapshot_rows"]
 _SAFE_SUM: Final = 2.0**62
 
 
-def snapshot_rows(updates: pa.Table, schema: Schema) -> pa.Table:
-    """Return the rows that are left when all updates are added up, each as often as it is there."""
+def snapshot_rows(
+    updates: pa.Table, schema: Schema, wanted: Callable[[pa.Table], pa.ChunkedArray] | None = None
+) -> pa.Table:
+    """Return the rows that are left when all updates are added up, each as often as it is there.
+
+    `wanted` tells which of them to return. The counts of others do not matter, and cannot be right where
+    parts that hold none of the wanted rows were left out.
+    """
     rows, _ = split_updates(updates)
-    return expand(consolidate(rows.append_column(DIFF, updates.column(DIFF)), schema))
+    counted = consolidate(rows.append_column(DIFF, updates.column(DIFF)), schema)
+    return expand(counted if wanted is None else counted.filter(wanted(counted)))
 
 
 def consolidate(updates: pa.Table, schema: Schema) -> pa.Table:

@@ -12,9 +12,9 @@ from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import StructType
 
 from instar.errors import UsageError
-from instar.parts import TS, read_part, snapshot_rows
-from instar.schema import plan_migration, spark_json
-from instar.table.read import open_part, placed_parts
+from instar.parts import TS, read_part
+from instar.schema import spark_json
+from instar.table.read import merge_updates, open_part, placed_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -95,11 +95,8 @@ def read_task(task: InputPartition) -> Iterator[pa.RecordBatch]:
                 times = batch.column(TS)
                 yield batch.filter(pc.and_(pc.greater_equal(times, since), pc.less(times, upper)))
         case MergeTask(latest=latest):
-            updates = pa.Table.from_batches(_read(task, latest, updates=True))
-            past = updates.filter(pc.less_equal(updates.column(TS), task.as_of))
-            shown = plan_migration(latest, task.reader)
-            for batch in snapshot_rows(past, latest).to_batches():
-                yield shown.apply(batch)
+            updates = _read(task, latest, updates=True)
+            yield from merge_updates(updates, latest, task.as_of, task.reader, task.condition)
         case ScanTask():
             yield from _read(task, task.reader)
 

@@ -17,7 +17,7 @@ from instar.table.selection import found_violation, select_parts
 from instar.table.snapshot import check_fence
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from instar.state import TableState
     from instar.state.manifest import Columns
@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = [
     "filter_plan",
     "matching_rows",
+    "merge_updates",
     "open_part",
     "placed_parts",
     "read_filtered",
@@ -38,13 +39,20 @@ __all__ = [
 ]
 
 
-def read_snapshot(blob: Blob, plan: SnapshotPlan) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a snapshot under the reader's schema; what must be consolidated comes last."""
+def read_snapshot(
+    blob: Blob, plan: SnapshotPlan, condition: Filter | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a snapshot under the reader's schema; what must be consolidated comes last.
+
+    If parts were left out because of a condition, it has to be given: other rows may not add up.
+    """
     for part, ts, schema_id in placed_parts(plan.scan):
         written = plan.state.history.schemas[schema_id]
         yield from read_part(open_part(blob, part), part, written, plan.reader.schema, ts=ts)
     if plan.merge[FILES].num_rows:
-        yield from _merged(blob, plan)
+        latest = plan.state.history.latest
+        updates = read_updates(blob, plan.state, plan.merge, latest)
+        yield from merge_updates(updates, latest, plan.as_of, plan.reader.schema, condition)
 
 
 def read_filtered(
@@ -52,7 +60,7 @@ def read_filtered(
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a snapshot for which a condition is true, opening only parts that may have any."""
     chosen = filter_plan(services, plan, condition, policy)
-    for batch in read_snapshot(services.blob, chosen):
+    for batch in read_snapshot(services.blob, chosen, condition):
         yield from matching_rows(batch, chosen.reader.schema, condition, plan.reader.schema)
 
 
@@ -100,13 +108,25 @@ def read_updates(blob: Blob, state: TableState, columns: Columns, reader: Schema
         yield from read_part(open_part(blob, part), part, written, reader, updates=True, ts=ts)
 
 
-def _merged(blob: Blob, plan: SnapshotPlan) -> Iterator[pa.RecordBatch]:
-    """Add up the diffs of equal rows of the whole table, then show what the reader wants to see."""
-    latest = plan.state.history.latest
-    updates = pa.Table.from_batches(read_updates(blob, plan.state, plan.merge, latest))
-    past = updates.filter(pc.less_equal(updates.column(TS), plan.as_of))
-    shown = plan_migration(latest, plan.reader.schema)
-    for batch in snapshot_rows(past, latest).to_batches():
+def merge_updates(
+    batches: Iterable[pa.RecordBatch], latest: Schema, as_of: int, reader: Schema, condition: Filter | None
+) -> Iterator[pa.RecordBatch]:
+    """Add up the diffs of equal rows of the whole table, then show what the reader wants to see.
+
+    With a condition, which parts may have been left out for, only rows that it is true for are shown.
+    """
+    updates = pa.Table.from_batches(batches)
+    past = updates.filter(pc.less_equal(updates.column(TS), as_of))
+    shown = plan_migration(latest, reader)
+
+    def wanted(counted: pa.Table) -> pa.ChunkedArray:
+        assert condition is not None  # noqa: S101 -- for the type checker
+        rows = counted.select(range(len(latest.fields)))
+        masks = [condition.rows(shown.apply(batch), reader) for batch in rows.to_batches()]
+        return pa.chunked_array(masks, pa.bool_())
+
+    rows = snapshot_rows(past, latest, None if condition is None else wanted)
+    for batch in rows.to_batches():
         yield shown.apply(batch)
 
 

@@ -113,7 +113,10 @@ def plan_snapshot(chunks: ChunkReader, state: TableState, reader: Reader, as_of:
 def plan_keys(
     chunks: ChunkReader, plan: SnapshotPlan, keys: Mapping[int, FieldStats], rows: int
 ) -> SnapshotPlan:
-    """Leave out the parts that can have none of some keys, of which the bounds of each leaf are known."""
+    """Leave out the parts that can have none of some keys, of which the bounds of each leaf are known.
+
+    Only of those that are scanned as they are: what is retracted elsewhere would not add up.
+    """
     fields = [field for field in stats_fields(plan.state.history.latest) if field.id in keys]
     known = load_columns(chunks, plan.state, fields, (FILES,))
     counts = pa.concat_arrays([known[FILES].column("rows"), pa.array([rows], pa.int64())])
@@ -122,12 +125,8 @@ def plan_keys(
         own = bounds_columns([keys[field.id]], field.type)
         bounds = pa.concat_batches([known[group_name(field.id)], own])
         kept &= ~_apart(bounds, counts, len(kept))[:-1]
-    return plan._replace(
-        scan=keep_parts(plan.scan, kept[plan.scan_mask]),
-        merge=keep_parts(plan.merge, kept[plan.merge_mask]),
-        scan_mask=plan.scan_mask & kept,
-        merge_mask=plan.merge_mask & kept,
-    )
+    scan = keep_parts(plan.scan, kept[plan.scan_mask])
+    return plan._replace(scan=scan, scan_mask=plan.scan_mask & kept)
 
 
 def _telling_fields(state: TableState) -> list[Field]:

@@ -55,7 +55,9 @@ def main(location: str) -> None:
     except Exception as error:  # noqa: BLE001 -- whatever Spark makes of it
         seen["killed always"] = type(error).__name__
     seen["in the end"] = summary(spark)
-    seen["commits"] = len([commit for commit in table.history() if commit.what.startswith("appended")])
+    seen["commits"] = len(
+        [commit for commit in table.history() if commit.what.startswith(("appended", "retracted", "changed"))]
+    )
     sys.stdout.write(json.dumps(seen) + "\n")
     spark.stop()
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import instar
-from instar.errors import ColumnNotFoundError, CorruptTableError
+from instar.errors import ColumnNotFoundError, CorruptTableError, NegativeCountError
 from instar.table.leases import list_leases
 
 if TYPE_CHECKING:
@@ -31,6 +31,20 @@ def test_a_read_shows_some_of_the_columns(store: Store) -> None:
         snapshot.to_arrow(columns=["d"])
     with pytest.raises(ColumnNotFoundError, match="`b`"):
         table.snapshot(columns=["a"]).to_arrow(columns=["b"])
+
+
+def test_a_condition_on_changed_rows_looks_only_at_its_own(store: Store) -> None:
+    """A part may be skipped that holds a row which another part, that is read, retracts."""
+    table = store.create_table("t", "a bigint")
+    table.append(pa.table({"a": [0]}))
+    table.apply(pa.table({"a": [0, 10], "_diff": [-1, 1]}))
+    snapshot = table.snapshot()
+    assert snapshot.explain("a = 10").skipped == 1
+    assert snapshot.to_arrow("a = 10").to_pylist() == [{"a": 10}]
+    assert snapshot.to_arrow("a = 0").to_pylist() == []
+    table.apply(pa.table({"a": [10, 10], "_diff": [-1, -1]}))
+    with pytest.raises(NegativeCountError):
+        table.snapshot().to_arrow("a = 10")
 
 
 def test_batches_keep_what_they_read(store: Store) -> None:
