@@ -40,6 +40,8 @@ def _scans(plan: Any) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
         yield plan
     if name == "AdaptiveSparkPlanExec":
         yield from _scans(plan.executedPlan())
+    if name.endswith("QueryStageExec"):  # a part of an adaptive plan that has been run
+        yield from _scans(plan.plan())
     for sequence in (plan.children(), plan.subqueries()):
         for at in range(sequence.size()):
             yield from _scans(sequence.apply(at))

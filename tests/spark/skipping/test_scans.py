@@ -193,6 +193,16 @@ def test_what_is_consolidated_is_skipped_too(session: SparkSession, store: Store
     assert scan.read + merge.read == 2
 
 
+def test_a_query_that_has_run_is_reported_all_the_same(session: SparkSession, table: Table) -> None:
+    """Also where it was run in stages, each of which hides its scans."""
+    few = table.read(session).where("id < 15")
+    joined = few.groupBy("s").count().join(few.where("id < 5"), "s")
+    before = instar.scan_reports(joined)
+    joined.collect()
+    assert sorted(report.read for report in instar.scan_reports(joined)) == [1, 2]
+    assert sorted(report.read for report in before) == [1, 2]
+
+
 def test_fields_younger_or_wider_than_a_part_are_understood(session: SparkSession, store: Store) -> None:
     """A field that a part lacks is null there, and old bounds are taken in the type of today."""
     made = store.create_table("evolving", "id int, n struct<x: int>")
