@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from instar.spark.table_options import TableOptions
-    from instar.table.log import Pin
+    from instar.table.pin import Pin
     from instar.table.snapshot import Reader
 
 __all__ = ["StreamSource", "ask_for_changes"]

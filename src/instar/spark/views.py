@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from instar.spark.gateway import Gateway
     from instar.spark.listing import Branch
     from instar.table import Services, TableLog
-    from instar.table.log import Pin
+    from instar.table.pin import Pin
     from instar.table.report import ScanReport
     from instar.table.snapshot import Reader, SnapshotPlan
 

@@ -1,8 +1,9 @@
 """Tables without an engine: their logs, rollups, leases and housekeeping."""
 
 from instar.table.append import PartWriter, begin_write, move_since
+from instar.table.entries import Entry
 from instar.table.leases import Lease, LeaseKeeper
-from instar.table.log import Committed, Entry, TableLog
+from instar.table.log import Committed, TableLog
 from instar.table.manifest import load_columns
 from instar.table.marker import StoreMarker, check_consensus, find_marker, write_marker
 from instar.table.services import Services, wall_clock

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import threading
 import time
-import weakref
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -33,24 +32,20 @@ from instar.state import (
     TableState,
     apply,
     check_follows,
-    decode_commit,
-    encode_commit,
     rebase,
 )
 from instar.storage.backoff import pauses
-from instar.storage.frame import decode_frame, encode_frame
+from instar.table.entries import Entries, Entry
 from instar.table.leases import LEASE_MS
+from instar.table.pin import Pin
 from instar.table.rollup import ROLLUP_EVERY, load_rollup, write_rollup
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from types import TracebackType
 
-    from instar.storage import Versioned
-    from instar.table.leases import Lease, LeaseKeeper
     from instar.table.services import Services
 
-__all__ = ["Committed", "Decide", "Entry", "Pin", "TableLog"]
+__all__ = ["Committed", "Decide", "TableLog"]
 
 Decide = Callable[[TableState | None], tuple[Step, ...]]
 """A command that only lacks the state: it answers with the steps to commit, or raises."""
@@ -64,41 +59,11 @@ So a commit is never sent to a place that was cut off, where its outcome could n
 _LONGEST_TAIL: Final = 4 * ROLLUP_EVERY
 
 
-class Entry(NamedTuple):
-    """A commit and its place in the log."""
-
-    seqno: int
-    commit: Commit
-
-
 class Committed(NamedTuple):
     """What a commit came to: the state after it, and its entry, or None if there was nothing to do."""
 
     state: TableState
     entry: Entry | None
-
-
-class Pin:
-    """A state that is being read. It is held until it is released, or nobody has it any more."""
-
-    def __init__(self, state: TableState, leases: LeaseKeeper, lease: Lease) -> None:
-        self.state = state
-        self.release = weakref.finalize(self, leases.release, lease)
-        self._leases = leases
-        self._lease = lease
-
-    def lend(self, duration_ms: int) -> Lease:
-        """Hold the state for another process too: for so long, or until it gives the lease back."""
-        return self._leases.lend(self._lease, duration_ms)
-
-    def __enter__(self) -> TableState:
-        return self.state
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if self.release.detach() is not None:
-            self._leases.end(self._lease, error)
 
 
 class TableLog:
@@ -107,7 +72,7 @@ class TableLog:
     def __init__(self, services: Services, name: str) -> None:
         self._services = services
         self._name = name
-        self._key = services.log_key(name)
+        self._entries = Entries(services.consensus, services.log_key(name), name)
         self._state: TableState | None = None
         self._table_id: str | None = None  # of the table that this handle is on, once it has seen one
         self._looked_at = 0  # when the state was last known to be current
@@ -126,10 +91,8 @@ class TableLog:
 
     def exists(self) -> bool:
         """Whether there is a table, from the last commit alone."""
-        head = self._services.consensus.head(self._key)
-        return head is not None and not any(
-            isinstance(step, Dropped) for step in self._decode(head).commit.steps
-        )
+        head = self._entries.head()
+        return head is not None and not any(isinstance(step, Dropped) for step in head.commit.steps)
 
     def bind(self, table_id: str) -> None:
         """Stay with the table that has this id, as this handle does with the first one that it sees."""
@@ -170,21 +133,20 @@ class TableLog:
         """Yield the commits of the log from a seqno on, as far back as it has not been truncated."""
         known = -1 if self._state is None else self._state.seqno
         before = None
-        for versioned in self._services.consensus.scan(self._key, from_seqno):
-            entry = self._decode(versioned)
+        for entry in self._entries.scan(from_seqno):
             if before is not None:
                 check_follows(self._name, entry.seqno, entry.commit, before.commit.id)
             yield entry
             from_seqno, before = entry.seqno + 1, entry
         if from_seqno <= known:
-            raise self._lost(from_seqno, known)
+            raise self._entries.lost(from_seqno, known)
 
     def entry_from(self, seqno: int) -> Entry:
         """Return the commit at a seqno that the log has reached, or the first that is left after it."""
-        found = self._services.consensus.scan(self._key, seqno, 1)
-        if not found:
-            raise self._lost(seqno, self.load().seqno)
-        return self._decode(found[0])
+        found = self._entries.first_from(seqno)
+        if found is None:
+            raise self._entries.lost(seqno, self.load().seqno)
+        return found
 
     def commit(self, decide: Decide) -> Committed:
         """Commit the steps that `decide` answers for the state at the end of the log.
@@ -223,7 +185,7 @@ class TableLog:
         while steps:
             entry = self._entry(state, commit_id, steps)
             try:
-                if self._append(entry):
+                if self._entries.append(entry):
                     return Committed(self._advance(entry), entry)
             except StorageTimeoutError:
                 pending = entry.seqno
@@ -285,11 +247,6 @@ class TableLog:
         now, author = self._services.clock(), self._services.author()
         return Entry(seqno, Commit(commit_id, now, author, table_id, start, steps, after))
 
-    def _append(self, entry: Entry) -> bool:
-        data = encode_frame("commit", self._identity(entry.seqno), encode_commit(entry.commit))
-        expected = None if entry.seqno == 0 else entry.seqno - 1
-        return bool(self._services.consensus.append(self._key, expected, data))
-
     def _advance(self, entry: Entry) -> TableState:
         """Apply a commit that has just landed, unless a refresh by another thread has been faster."""
         with self._lock:
@@ -301,28 +258,32 @@ class TableLog:
 
     def _replay(self, state: TableState | None, from_seqno: int) -> TableState | None:
         """Apply what follows to a state; None if some of it is truncated, so that a rollup is needed."""
-        for versioned in self._services.consensus.scan(self._key, from_seqno):
-            if versioned.seqno != from_seqno:
+        for entry in self._entries.scan(from_seqno):
+            if entry.seqno != from_seqno:
                 return None
-            state = apply(state, self._name, from_seqno, self._decode(versioned).commit)
+            state = apply(state, self._name, from_seqno, entry.commit)
             from_seqno += 1
         return state
 
     def _reload(self) -> TableState | None:
         """Read the state from the newest rollup and what follows it."""
         for _ in range(_RELOADS):
-            head = self._services.consensus.head(self._key)
+            head = self._entries.head()
             if head is None:
                 return None
-            what, last = f"commit {head.seqno} of `{self._name}`", self._decode(head).commit
-            seqno, is_rollup = last.start.seqno, last.start.rollup
+            table_id, seqno, is_rollup = (
+                head.commit.table_id,
+                head.commit.start.seqno,
+                head.commit.start.rollup,
+            )
+            what = f"commit {head.seqno} of `{self._name}`"
             try:
-                rolled = load_rollup(self._services.blob, last.table_id, seqno) if is_rollup else None
+                rolled = load_rollup(self._services.blob, table_id, seqno) if is_rollup else None
             except NotFoundError:
                 continue  # a vacuum has removed this rollup after writing a newer one: look again
             state = self._replay(rolled, seqno + is_rollup)
             if state is not None and state.seqno < head.seqno:
-                raise self._lost(state.seqno + 1, head.seqno)
+                raise self._entries.lost(state.seqno + 1, head.seqno)
             if state is not None:
                 return state
         raise CorruptTableError(what, "the rollup that it refers to is missing")
@@ -334,17 +295,6 @@ class TableLog:
             with self._lock:
                 self._state = state = self.check_exists(self._reload())
         return state
-
-    def _decode(self, versioned: Versioned) -> Entry:
-        what = f"commit {versioned.seqno} of `{self._name}`"
-        payload = decode_frame(versioned.data, "commit", self._identity(versioned.seqno), what=what)
-        return Entry(versioned.seqno, decode_commit(payload, what=what))
-
-    def _lost(self, seqno: int, later: int) -> CorruptTableError:
-        return CorruptTableError(f"commit {seqno} of `{self._name}`", f"it is missing, and {later} is there")
-
-    def _identity(self, seqno: int) -> str:
-        return f"{self._key}@{seqno}"
 
     def _roll_if_due(self, state: TableState) -> None:
         """Start a rollup in the background: by turns, so that of many writers one does it."""

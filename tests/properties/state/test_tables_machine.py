@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from instar.storage import Blob
     from instar.table import Services
     from instar.table.append import PartWriter
-    from instar.table.log import Pin
+    from instar.table.pin import Pin
 
 NAMES = ["events", "events/hourly"]
 HANDLES = 3

@@ -1,0 +1,68 @@
+"""`Entries`: the commits in one table's log, as bytes in a consensus service.
+
+Each is framed with a digest and its own place, so that an entry that was damaged or moved is refused.
+What the commits come to is not known here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from instar.errors import CorruptTableError
+from instar.state import Commit, decode_commit, encode_commit
+from instar.storage.frame import decode_frame, encode_frame
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from instar.storage import Consensus, Versioned
+
+__all__ = ["Entries", "Entry"]
+
+
+class Entry(NamedTuple):
+    """A commit and its place in the log."""
+
+    seqno: int
+    commit: Commit
+
+
+class Entries:
+    """The entries of the log that has a key, of the table that has a name."""
+
+    def __init__(self, consensus: Consensus, key: str, name: str) -> None:
+        self._consensus = consensus
+        self._key = key
+        self._name = name
+
+    def head(self) -> Entry | None:
+        """Return the last entry, or None if there is none."""
+        head = self._consensus.head(self._key)
+        return None if head is None else self._decode(head)
+
+    def first_from(self, seqno: int) -> Entry | None:
+        """Return the entry at a seqno or the first after it, or None if the log ends before."""
+        found = self._consensus.scan(self._key, seqno, 1)
+        return self._decode(found[0]) if found else None
+
+    def scan(self, from_seqno: int) -> Iterator[Entry]:
+        """Return the entries from a seqno on that have not been truncated."""
+        return map(self._decode, self._consensus.scan(self._key, from_seqno))
+
+    def append(self, entry: Entry) -> bool:
+        """Append an entry if its place is the next one, and return whether it was."""
+        data = encode_frame("commit", self._identity(entry.seqno), encode_commit(entry.commit))
+        expected = None if entry.seqno == 0 else entry.seqno - 1
+        return bool(self._consensus.append(self._key, expected, data))
+
+    def lost(self, seqno: int, later: int) -> CorruptTableError:
+        """Say that an entry is not there although a later one is, or was."""
+        return CorruptTableError(f"commit {seqno} of `{self._name}`", f"it is missing, and {later} is there")
+
+    def _decode(self, versioned: Versioned) -> Entry:
+        what = f"commit {versioned.seqno} of `{self._name}`"
+        payload = decode_frame(versioned.data, "commit", self._identity(versioned.seqno), what=what)
+        return Entry(versioned.seqno, decode_commit(payload, what=what))
+
+    def _identity(self, seqno: int) -> str:
+        return f"{self._key}@{seqno}"
