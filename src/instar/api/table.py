@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from instar.api.listen import Listen
 from instar.api.snapshot import Snapshot
 from instar.api.writing import Wishes, as_commit, upsert_data, write_data
+from instar.errors import UsageError
 from instar.schema import Schema, SchemaUpdate, as_schema
 from instar.schema.matching import match_by_name
 from instar.state import (
@@ -234,9 +235,16 @@ class Table:
         """
         self._log.commit(lambda state: configure(self._log.check_exists(state), options))
 
-    def history(self) -> list[CommitInfo]:
-        """Return the commits of the log, newest first, as far back as it has not been truncated."""
-        return [_describe(entry) for entry in reversed(list(self._log.entries()))]
+    def history(self, limit: int | None = None) -> list[CommitInfo]:
+        """Return the commits of the log, newest first, as far back as it has not been truncated.
+
+        With a `limit`, at most so many are returned, and no more are read.
+        """
+        if limit is not None and limit < 1:
+            raise UsageError(f"limit={limit} commits: ask for one or more, or leave it out for all of them")
+        state = self._log.refresh()
+        start = 0 if limit is None or state is None else max(0, state.seqno + 1 - limit)
+        return [_describe(entry) for entry in reversed(list(self._log.entries(start)))][:limit]
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
         """Delete what nothing can reach any more and is older than the grace period, in milliseconds.

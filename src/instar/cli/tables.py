@@ -148,7 +148,7 @@ def log(
 ) -> None:
     """Show who committed what to a table, when, and under which schema."""
     with open_store(store, consensus) as opened:
-        commits = opened.table(table).history()
+        commits = opened.table(table).history(limit + 1)
     shown = commits[:limit]
     if as_json:
         print_json([{**commit._asdict(), "at": commit.at.isoformat()} for commit in shown])
@@ -166,8 +166,7 @@ def log(
     ]
     print_table(("seqno", "at (UTC)", "by", "what", "schema", "commit"), rows)
     if len(shown) < len(commits):
-        older = format_count(len(commits) - len(shown), "older commit is", "older commits are")
-        console().print(f"{older} not shown; --limit shows more.")
+        console().print("There are older commits; --limit shows more.")
 
 
 def drop(

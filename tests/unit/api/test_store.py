@@ -7,6 +7,7 @@ import sys
 import uuid
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pyarrow as pa
 import pytest
@@ -214,6 +215,20 @@ def test_the_log_says_who_did_what() -> None:
         (1, f"wrote 50 updates at {table._log.refresh().upper - 1}", 0),  # type: ignore[union-attr]
         (0, "created", 0),
     ]
+
+
+def test_the_newest_commits_are_read_alone() -> None:
+    """A limit is a limit of what is read, too: a log may be long."""
+    table = open_store(memory()).create_table("events", "a int")
+    for name in "bcdef":
+        table.evolve().add_column(name, "int").commit()
+    consensus = table._services.consensus
+    with patch.object(consensus, "scan", wraps=consensus.scan) as scan:
+        assert [commit.seqno for commit in table.history(2)] == [5, 4]
+    assert min(call.args[1] for call in scan.call_args_list) == 4
+    assert [commit.seqno for commit in table.history(99)] == [5, 4, 3, 2, 1, 0]
+    with pytest.raises(UsageError, match="limit=0"):
+        table.history(0)
 
 
 def test_closing_waits_for_what_goes_on_in_the_background() -> None:
