@@ -1,12 +1,13 @@
 """What users hold: a store, its tables, and what they answer."""
 
+from instar.api.history import CommitInfo
 from instar.api.listen import Changes, Listen
 from instar.api.open import open_store
 from instar.api.register import register
 from instar.api.reports import scan_reports
 from instar.api.snapshot import Snapshot
 from instar.api.store import Store
-from instar.api.table import CommitInfo, Table
+from instar.api.table import Table
 from instar.api.writing import Commit
 
 __all__ = [

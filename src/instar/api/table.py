@@ -2,25 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
+from instar.api.history import describe_entry, schema_of
 from instar.api.listen import Listen
 from instar.api.snapshot import Snapshot
 from instar.api.writing import Wishes, as_commit, upsert_data, write_data
 from instar.errors import UsageError
 from instar.schema import Schema, SchemaUpdate, as_schema
 from instar.schema.matching import match_by_name
-from instar.state import (
-    Appended,
-    Checkpointed,
-    Compacted,
-    Configured,
-    Created,
-    Dropped,
-    Evolved,
-    SinceAdvanced,
-)
 from instar.state.commands import configure, evolve
 from instar.table import VacuumReport, vacuum_table
 
@@ -29,33 +19,17 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from instar.api.history import CommitInfo
     from instar.api.writing import Commit, Data
     from instar.schema import SchemaLike
-    from instar.state import ConfigValue, NewBatch, Step, TableState
-    from instar.table import Entry, Services, TableLog
+    from instar.state import ConfigValue, Step, TableState
+    from instar.table import Services, TableLog
     from instar.table.report import ScanReport
 
-__all__ = ["GRACE_MS", "CommitInfo", "Table"]
+__all__ = ["GRACE_MS", "Table"]
 
 GRACE_MS: Final = 24 * 60 * 60 * 1000
 """What a vacuum leaves alone unless told otherwise: everything younger than a day."""
-
-
-class CommitInfo(NamedTuple):
-    """One line of a table's log: who did what, when, under which schema."""
-
-    seqno: int
-    """The version of the table that the commit made."""
-    at: datetime
-    """When it was made, by the clock of its writer, in UTC."""
-    by: str
-    """The user and the machine."""
-    what: str
-    """What its steps did, in words."""
-    schema_id: int | None
-    """The schema that it wrote under or evolved to, if it did either."""
-    commit_id: str
-    """The id that the writer drew for it."""
 
 
 class Table:
@@ -244,7 +218,7 @@ class Table:
             raise UsageError(f"limit={limit} commits: ask for one or more, or leave it out for all of them")
         state = self._log.refresh()
         start = 0 if limit is None or state is None else max(0, state.seqno + 1 - limit)
-        return [_describe(entry) for entry in reversed(list(self._log.entries(start)))][:limit]
+        return [describe_entry(entry) for entry in reversed(list(self._log.entries(start)))][:limit]
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
         """Delete what nothing can reach any more and is older than the grace period, in milliseconds.
@@ -261,7 +235,7 @@ class Table:
 
         state, entry = self._log.commit(decide)
         # The state may be newer than the commit; without a commit, it is the one that was decided on.
-        found = None if entry is None else _schema_id(entry.commit.steps)
+        found = None if entry is None else schema_of(entry.commit.steps)
         return state.history.latest_id if found is None else found
 
     def _resolve(self, state: TableState, schema: SchemaLike) -> Schema:
@@ -272,58 +246,3 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.name!r})"
-
-
-def _describe(entry: Entry) -> CommitInfo:
-    commit = entry.commit
-    what = "; ".join(_describe_step(step) for step in commit.steps)
-    at = datetime.fromtimestamp(commit.at / 1000, UTC)
-    return CommitInfo(entry.seqno, at, commit.by, what, _schema_id(commit.steps), commit.id)
-
-
-def _describe_step(step: Step) -> str:
-    match step:
-        case Created():
-            return "created"
-        case Evolved(schema_id=schema_id):
-            return f"evolved to schema {schema_id}"
-        case Appended(batch=batch):
-            return f"{_describe_batch(batch)} at {batch.upper - 1}"
-        case Compacted(removed=removed, batch=batch):
-            into = "" if batch is None else f" into {batch.part_count}"
-            return f"compacted {_counted(len(removed), 'part')}{into}"
-        case SinceAdvanced(since=since):
-            return f"advanced since to {since}"
-        case Configured(options=options):
-            return "configured " + ", ".join(f"{name}={value}" for name, value in options.items())
-        case Checkpointed():
-            return "checkpointed"
-        case Dropped():
-            return "dropped"
-
-
-def _describe_batch(batch: NewBatch) -> str:
-    """Say what a batch does to rows, as far as the commit itself knows: of many parts it knows only rows."""
-    if batch.chunks:
-        return f"wrote {_counted(batch.rows, 'update')}"
-    if all(part.diff_min > 0 for part in batch.parts):
-        return f"appended {_counted(batch.rows, 'row')}"
-    if all(part.diff_max < 0 for part in batch.parts):
-        return f"retracted {_counted(batch.rows, 'row')}"
-    return f"changed rows by {_counted(batch.rows, 'update')}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
-
-
-def _schema_id(steps: tuple[Step, ...]) -> int | None:
-    for step in steps:
-        match step:
-            case Created():
-                return 0
-            case Evolved(schema_id=schema_id):
-                return schema_id
-            case Appended(batch=batch):
-                return batch.schema_id
-    return None

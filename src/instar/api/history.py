@@ -1,0 +1,97 @@
+"""`CommitInfo`: what a commit in a table's log did, in words."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, NamedTuple
+
+from instar.state import (
+    Appended,
+    Checkpointed,
+    Compacted,
+    Configured,
+    Created,
+    Dropped,
+    Evolved,
+    SinceAdvanced,
+)
+
+if TYPE_CHECKING:
+    from instar.state import NewBatch, Step
+    from instar.table import Entry
+
+__all__ = ["CommitInfo", "describe_entry", "schema_of"]
+
+
+class CommitInfo(NamedTuple):
+    """One line of a table's log: who did what, when, under which schema."""
+
+    seqno: int
+    """The version of the table that the commit made."""
+    at: datetime
+    """When it was made, by the clock of its writer, in UTC."""
+    by: str
+    """The user and the machine."""
+    what: str
+    """What its steps did, in words."""
+    schema_id: int | None
+    """The schema that it wrote under or evolved to, if it did either."""
+    commit_id: str
+    """The id that the writer drew for it."""
+
+
+def describe_entry(entry: Entry) -> CommitInfo:
+    """Put an entry of a log into words."""
+    commit = entry.commit
+    what = "; ".join(_describe_step(step) for step in commit.steps)
+    at = datetime.fromtimestamp(commit.at / 1000, UTC)
+    return CommitInfo(entry.seqno, at, commit.by, what, schema_of(commit.steps), commit.id)
+
+
+def _describe_step(step: Step) -> str:
+    match step:
+        case Created():
+            return "created"
+        case Evolved(schema_id=schema_id):
+            return f"evolved to schema {schema_id}"
+        case Appended(batch=batch):
+            return f"{_describe_batch(batch)} at {batch.upper - 1}"
+        case Compacted(removed=removed, batch=batch):
+            into = "" if batch is None else f" into {batch.part_count}"
+            return f"compacted {_counted(len(removed), 'part')}{into}"
+        case SinceAdvanced(since=since):
+            return f"advanced since to {since}"
+        case Configured(options=options):
+            return "configured " + ", ".join(f"{name}={value}" for name, value in options.items())
+        case Checkpointed():
+            return "checkpointed"
+        case Dropped():
+            return "dropped"
+
+
+def _describe_batch(batch: NewBatch) -> str:
+    """Say what a batch does to rows, as far as the commit itself knows: of many parts it knows only rows."""
+    if batch.chunks:
+        return f"wrote {_counted(batch.rows, 'update')}"
+    if all(part.diff_min > 0 for part in batch.parts):
+        return f"appended {_counted(batch.rows, 'row')}"
+    if all(part.diff_max < 0 for part in batch.parts):
+        return f"retracted {_counted(batch.rows, 'row')}"
+    return f"changed rows by {_counted(batch.rows, 'update')}"
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def schema_of(steps: tuple[Step, ...]) -> int | None:
+    """Return the id of the schema that steps wrote under or evolved to, if they did either."""
+    for step in steps:
+        match step:
+            case Created():
+                return 0
+            case Evolved(schema_id=schema_id):
+                return schema_id
+            case Appended(batch=batch):
+                return batch.schema_id
+    return None
