@@ -18,6 +18,7 @@ from instar.parts.layout import UPDATE_FIELDS, update_schema
 from instar.parts.nested import null_mask, open_list, open_map
 from instar.parts.samples import sample_row, sample_value
 from instar.schema import (
+    Decimal,
     Field,
     List,
     Map,
@@ -222,21 +223,33 @@ class _MapStep:
 
 
 class _LeafStep:
-    same = True
-
     def __init__(self, given: pa.DataType, type_: Type, path: Path) -> None:
+        self.same = not isinstance(
+            type_, Decimal
+        )  # Arrow lets decimals have more digits than their type says
         self.target = arrow_type(type_)
         self.path = path
-        self.reason = f"this value of {given} is not exactly a {format_type(type_)}"
+        wanted = format_type(type_)
+        self.reason = (
+            f"this value of {given} is not exactly a {wanted}"
+            if self.same
+            else f"this value has more digits than {wanted}"
+        )
 
     def apply(self, array: pa.Array) -> pa.Array:
         if array.type.id == pa.lib.Type_INTERVAL_MONTHS:
             return array.view(self.target)
         try:
-            return array.cast(self.target)
+            return self._cast(array)
         except pa.ArrowInvalid:
             index = self._first_misfit(array)
             raise _MisfitError(self.path, index, self.reason, sample_value(array, index)) from None
+
+    def _cast(self, array: pa.Array) -> pa.Array:
+        after = array.cast(self.target)
+        if not self.same:
+            after.validate(full=True)
+        return after
 
     def _first_misfit(self, array: pa.Array) -> int:
         """Find the first value that cannot be cast, by halves."""
@@ -244,7 +257,7 @@ class _LeafStep:
         while fails - fits > 1:
             middle = (fits + fails) // 2
             try:
-                array.slice(fits, middle - fits).cast(self.target)
+                self._cast(array.slice(fits, middle - fits))
                 fits = middle
             except pa.ArrowInvalid:
                 fails = middle

@@ -66,6 +66,8 @@ _LEAVES: Final = {
     pa.date64(): "date",
 }
 
+_VIEWS: Final = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
 
 @runtime_checkable
 class ArrowStream(Protocol):
@@ -199,9 +201,17 @@ def plain_type(type_: pa.DataType) -> pa.DataType:
 def plain(array: pa.Array) -> pa.Array:
     """Return the values behind dictionaries, run lengths and transparent extensions."""
     if pa.types.is_dictionary(array.type):
-        return plain(array.dictionary_decode())
+        return plain(_without_views(array).dictionary_decode())
     if pa.types.is_run_end_encoded(array.type):
         return plain(pc.run_end_decode(array))
     if isinstance(array.type, pa.BaseExtensionType) and array.type.extension_name in _TRANSPARENT:
         return plain(array.storage)
     return array
+
+
+def _without_views(array: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Give a dictionary whose values are views plain ones: Arrow cannot decode the others."""
+    offsets = _VIEWS.get(array.type.value_type)
+    if offsets is None:
+        return array
+    return pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(offsets))

@@ -117,6 +117,26 @@ def test_whole_numbers_fit_by_their_values(given: pa.DataType, name: str) -> Non
             assert f"this value of {given} is not exactly a {name}" in caught.value.reason
 
 
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize(("precision", "beyond"), [(38, 2**127 - 1), (38, -(10**38)), (5, 10**5)])
+def test_a_decimal_has_no_more_digits_than_its_type_says(
+    precision: int, beyond: int, *, wrapped: bool
+) -> None:
+    """Arrow can hold such a value, but no reader would take it: it is refused with its column and row."""
+    values = [10**precision - 1, beyond, 1 - 10**precision]
+    buffer = pa.py_buffer(b"".join(value.to_bytes(16, "little", signed=True) for value in values))
+    array = pa.Array.from_buffers(pa.decimal128(precision, 0), 3, [None, buffer])
+    ddl, path = f"a decimal({precision},0)", "a"
+    if wrapped:
+        array = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), array)
+        ddl, path = f"a array<decimal({precision},0)>", "a.element"
+    with pytest.raises(DataMismatchError, match="has more digits than decimal") as caught:
+        conformed(pa.table({"a": array}), ddl)
+    assert (caught.value.column, caught.value.row, caught.value.sample) == (path, 1, str(beyond))
+    kept = pa.table({"a": array}).take([0, 2])
+    assert conformed(kept, ddl).column("a").to_pylist() == kept.column("a").to_pylist()
+
+
 def test_whole_numbers_fit_by_their_values_at_every_level() -> None:
     """In members, elements, keys and values, and behind dictionaries; a misfit has the row of the table."""
     given = pa.struct(
@@ -368,6 +388,18 @@ def test_views_of_lists_are_read_in_order(make: type[pa.Array]) -> None:
 def test_other_encodings_of_the_same_values_fit(array: pa.Array, ddl: str, expected: list[Any]) -> None:
     """Fixed-size lists, run lengths, fixed-size bytes, transparent extensions, dictionaries."""
     assert conformed(pa.table({"a": array}), f"a {ddl}")["a"].to_pylist() == expected
+
+
+def test_categories_of_polars_are_texts() -> None:
+    """`Categorical` and `Enum`, whose texts Arrow keeps as views, fit a string column, also inside lists."""
+    texts = ["b", None, "a", "b"]
+    for type_ in (pl.Categorical(), pl.Enum(["a", "b"])):
+        data = pl.DataFrame({"a": pl.Series(texts, dtype=type_), "b": [[text] for text in texts]})
+        data = data.with_columns(pl.col("b").cast(pl.List(type_)))
+        assert conformed(data, "a string, b array<string>").to_pydict() == {
+            "a": texts,
+            "b": [[text] for text in texts],
+        }
 
 
 def test_errors_survive_the_way_from_an_executor() -> None:
