@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from instar.errors import DataMismatchError
+from instar.errors import DataMismatchError, UsageError
 from instar.parts.incoming import ArrowData, check_names, find_leaf, is_list, open_stream, plain, plain_type
 from instar.parts.layout import UPDATE_FIELDS, update_schema
 from instar.parts.nested import null_mask, open_list, open_map
@@ -83,6 +83,8 @@ class Conformer:
 
     def __init__(self, incoming: pa.Schema, schema: Schema, *, updates: bool = False) -> None:
         fields = list(incoming)
+        if not fields:
+            raise UsageError("the data has no columns, so its rows say nothing: give it at least one")
         check_names(fields, ())
         own = [field for field in fields if not (updates and field.name in UPDATE_FIELDS)]
         self._updates = [_update_slot(field) for field in fields if updates and field.name in UPDATE_FIELDS]
@@ -132,7 +134,7 @@ class _Slot:
     def __init__(self, given: pa.Field, type_: Type, path: Path, *, nullable: bool) -> None:
         self.path = path
         self.nullable = nullable
-        self.step = _step(plain_type(given.type), type_, path)
+        self.step = _step(given, type_, path)
         self.target = arrow_type(type_)
         self.same = nullable and self.step.same
 
@@ -286,7 +288,8 @@ def _update_slot(field: pa.Field) -> _Slot:
     return _Slot(field, Primitive("bigint"), (field.name,), nullable=False)
 
 
-def _step(given: pa.DataType, type_: Type, path: Path) -> _Step:
+def _step(field: pa.Field, type_: Type, path: Path) -> _Step:
+    given = plain_type(field.type)
     if pa.types.is_null(given):
         return _NullStep(type_)
     match type_:
@@ -296,11 +299,12 @@ def _step(given: pa.DataType, type_: Type, path: Path) -> _Step:
             return _ListStep(given, type_, path)
         case Map() if pa.types.is_map(given):
             return _MapStep(given, type_, path)
-    if pa.types.is_integer(given) and type_ in _INTEGERS:
+    leaf = find_leaf(field)
+    if pa.types.is_integer(given) and type_ in _INTEGERS and not _is_interval(leaf):
         return _LeafStep(given, type_, path)  # pandas and others make whole numbers wider than they are
-    leaf = find_leaf(given)
     if leaf is None or not _fits(leaf, type_):
-        raise DataMismatchError(format_path(path), _why_not(given, leaf, type_))
+        is_ = format_type(leaf) if leaf is not None and _is_interval(leaf) else str(given)
+        raise DataMismatchError(format_path(path), _why_not(is_, leaf, type_))
     return _LeafStep(given, type_, path)
 
 
@@ -316,8 +320,12 @@ def _fits(given: Type, wanted: Type) -> bool:
     return given == wanted or can_widen(given, wanted)
 
 
-def _why_not(given: pa.DataType, leaf: Type | None, wanted: Type) -> str:
-    is_, must_be = str(given), format_type(wanted)
+def _is_interval(leaf: Type | None) -> bool:
+    return isinstance(leaf, Primitive) and leaf.name in INTERVAL_YEAR_MONTH
+
+
+def _why_not(is_: str, leaf: Type | None, wanted: Type) -> str:
+    must_be = format_type(wanted)
     if leaf is not None and can_widen(wanted, leaf):
         return f"it is {is_}, and {must_be} cannot hold every {is_}. Cast it first, or widen the column"
     if leaf == Primitive("timestamp_ntz") and wanted == Primitive("timestamp"):

@@ -123,6 +123,6 @@ def test_it_is_found_in_the_failure_of_a_job(spark: SparkSession, table: Table, 
     spark.conf.set(setting, legacy)
     try:
         with pytest.raises(NegativeCountError, match=r"its count is -1\b.*\"v\":\"b\""):
-            table.read(spark)._jdf.queryExecution().toRdd().count()  # type: ignore[operator]
+            table.read(spark)._jdf.queryExecution().toRdd().count()
     finally:
         spark.conf.unset(setting)

@@ -15,7 +15,7 @@ import pytest
 
 from instar.errors import DataMismatchError, UsageError
 from instar.parts import conform, new_columns
-from instar.schema import format_type, parse_schema_ddl
+from instar.schema import arrow_schema, format_type, parse_schema_ddl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -323,6 +323,30 @@ def test_new_columns_are_found_at_every_level() -> None:
         new_columns(pa.schema([("z", pa.null())]), schema)
 
 
+def test_new_columns_are_nullable_at_every_level() -> None:
+    """Whatever the data says of its own nulls: the next data may have some."""
+    item = pa.field("element", pa.int32(), nullable=False)
+    given = pa.schema(
+        [
+            pa.field("s", pa.struct([pa.field("c", pa.int32(), nullable=False)]), nullable=False),
+            pa.field("l", pa.list_(item)),
+            pa.field("m", pa.map_(pa.string(), item)),
+        ]
+    )
+    found = [format_type(new.type) for new in new_columns(given, parse_schema_ddl("a int"))]
+    assert found == ["struct<c: int>", "array<int>", "map<string, int>"]
+
+
+def test_what_arrow_has_no_type_for_is_known_by_its_name() -> None:
+    """Intervals that one table hands to another are new columns of their type, and not whole numbers."""
+    ddl = "y interval year, s struct<h: interval hour to minute>"
+    given = arrow_schema(parse_schema_ddl(ddl))
+    found = [format_type(new.type) for new in new_columns(given, parse_schema_ddl("a int"))]
+    assert found == ["interval year", "struct<h: interval hour to minute>"]
+    with pytest.raises(DataMismatchError, match="is interval year, which is not int"):
+        conform(given.empty_table(), parse_schema_ddl("y int, s struct<h: interval hour to minute>"))
+
+
 # --- where data comes from ------------------------------------------------------------------------
 
 
@@ -336,6 +360,30 @@ def test_data_comes_in_many_forms() -> None:
             assert conformed(data, "a int, b string").to_pylist() == table.to_pylist(), type(data)
     with pytest.raises(UsageError, match="cannot read rows from list"):
         conform([1, 2], parse_schema_ddl("a int"))
+
+
+@pytest.mark.parametrize("data", [pl.Series([1]), pd.Series([1]), pa.chunked_array([[1]]), [1]])
+def test_what_has_no_rows_of_columns_is_refused(data: object) -> None:
+    """Single values are no rows, whatever library they come from."""
+    with pytest.raises(UsageError, match="cannot read rows from"):
+        conform(data, parse_schema_ddl("a int"))
+
+
+def test_data_without_columns_is_refused() -> None:
+    """Rows without columns would all be lost."""
+    with pytest.raises(UsageError, match="the data has no columns"):
+        conform(pa.table({}), parse_schema_ddl("a int"))
+
+
+@pytest.mark.parametrize("values", [[1, "x"], [b"x", 1], [{1: 2}, 3], [object()]])
+def test_objects_of_many_types_are_refused(values: list[Any]) -> None:
+    """A column of pandas or Polars that holds any Python object is named."""
+    with pytest.raises(DataMismatchError, match="its values are not of one type") as caught:
+        conform(pd.DataFrame({"a": [1] * len(values), "b c": values}), parse_schema_ddl("a int"))
+    assert caught.value.column == "b c"
+    frame = pl.DataFrame({"b": pl.Series(values, dtype=pl.Object)})
+    with pytest.raises(DataMismatchError, match="it holds Python objects"):
+        conform(frame, parse_schema_ddl("b binary"))
 
 
 def test_missing_values_of_pandas_are_nulls() -> None:
