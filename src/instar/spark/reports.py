@@ -38,17 +38,18 @@ def _scans(plan: Any, seen: set[int]) -> Iterator[Any]:  # noqa: ANN401 -- a phy
 
     A subquery runs once, and every node that mentions its result knows it.
     """
+    name = plan.getClass().getSimpleName()
+    if name.endswith("QueryStageExec"):  # a part of an adaptive plan that has been run, with an id of its own
+        yield from _scans(plan.plan(), seen)
+        return
     number = plan.id()
     if number in seen:
         return
     seen.add(number)
-    name = plan.getClass().getSimpleName()
     if name == "FileSourceScanExec":
         yield plan
     if name == "AdaptiveSparkPlanExec":
         yield from _scans(plan.executedPlan(), seen)
-    if name.endswith("QueryStageExec"):  # a part of an adaptive plan that has been run
-        yield from _scans(plan.plan(), seen)
     for sequence in (plan.children(), plan.subqueries()):
         for at in range(sequence.size()):
             yield from _scans(sequence.apply(at), seen)

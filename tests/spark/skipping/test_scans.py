@@ -190,6 +190,12 @@ def test_a_subquery_is_reported_once(session: SparkSession, table: Table, adapti
         assert (fact.read, dim.read) == (PARTS, 1)
         assert fact.condition == "((id is not null) and (id = (a subquery)))"
         assert ids(found) == [30]
+    found = session.sql(
+        "select * from fact where id = (select max(id) from dim group by s having s = 'k0030')"
+    )
+    for _ in range(2):
+        assert parts_read(found) == [PARTS, 1]
+        assert [row["id"] for row in found.collect()] == [30]
 
 
 @pytest.mark.parametrize("mode", ["on", "off", "audit"])
