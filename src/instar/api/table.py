@@ -216,9 +216,12 @@ class Table:
         """
         if limit is not None and limit < 1:
             raise UsageError(f"limit={limit} commits: ask for one or more, or leave it out for all of them")
-        state = self._log.refresh()
-        start = 0 if limit is None or state is None else max(0, state.seqno + 1 - limit)
-        return [describe_entry(entry) for entry in reversed(list(self._log.entries(start)))][:limit]
+        state, own = self._log.refresh(), self._log.table_id
+        start = 0
+        if limit is not None and state is not None and state.table_id == own:
+            start = max(0, state.seqno + 1 - limit)
+        entries = [entry for entry in self._log.entries(start) if entry.commit.table_id == own]
+        return [describe_entry(entry) for entry in reversed(entries)][:limit]
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
         """Delete what nothing can reach any more and is older than the grace period, in milliseconds.
@@ -226,7 +229,8 @@ class Table:
         That is what writes left that never committed, what newer rollups have replaced, and old entries of
         the log. Whoever reads or writes is not disturbed. With `dry_run`, only the report is made.
         """
-        return vacuum_table(self._services, self.name, grace_ms=grace_ms, dry_run=dry_run)
+        table_id = self._log.table_id
+        return vacuum_table(self._services, self.name, grace_ms=grace_ms, dry_run=dry_run, table_id=table_id)
 
     def _evolve(self, expected_id: int | None, schema: SchemaLike) -> int:
         def decide(state: TableState | None) -> tuple[Step, ...]:

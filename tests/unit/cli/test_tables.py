@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import instar as library
+from instar.errors import CorruptTableError, disposition
 from instar.parts import DIFF
 from tests.unit.cli.command import instar
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +62,27 @@ def test_tables_and_describe_agree(store: str) -> None:
     assert listed == [ask(store, "describe", "billing/events")]
     assert "billing/events" in instar("tables", "billing/", "--store", store).stdout
     assert ask(store, "tables", "other/") == []
+
+
+def test_a_damaged_table_does_not_hide_the_others(tmp_path: Path) -> None:
+    """They are listed, and what is wrong with it is said once, with the exit code of that."""
+    store = str(tmp_path / "lake")
+    with library.open(store) as opened:
+        opened.create_table("bad", "n int")
+        opened.create_table("billing/events", "n int")
+    (Path(store) / "log/bad/00000000000000000000").write_bytes(b"x")
+    listed = instar("tables", "--store", store)
+    assert "billing/events" in listed.stdout
+    assert "commit 0 of `bad` is corrupt" in listed.stderr
+    as_json = instar("tables", "--store", store, "--json")
+    good, bad = json.loads(as_json.stdout)
+    assert good["name"] == "billing/events"
+    assert (bad["name"], bad["error"]["code"]) == ("bad", "corrupt-table")
+    assert listed.returncode == as_json.returncode == disposition(CorruptTableError("", "")).exit_code
+    with library.open(store) as opened:
+        assert opened.tables() == ["bad", "billing/events"]
+        with pytest.raises(CorruptTableError):
+            opened.find_tables()
 
 
 def test_log_says_who_did_what_under_which_schema(store: str) -> None:
