@@ -135,7 +135,7 @@ class Store:
         return self._services
 
     def _check_logs(self, services: Services) -> None:
-        """Raise if the logs are not where they were when the store was opened: all would look like rubbish."""
+        """Raise if the logs are not where they were, in which case all would look like rubbish."""
         marker = find_marker(services.blob)
         if marker is not None:
             check_consensus(marker, marker.consensus, services.consensus, self.location)

@@ -227,7 +227,8 @@ class Table:
         """Delete what nothing can reach any more and is older than the grace period, in milliseconds.
 
         That is what writes left that never committed, what newer rollups have replaced, and old entries of
-        the log. Whoever reads or writes is not disturbed. With `dry_run`, only the report is made.
+        the log. Whoever reads or writes is not disturbed. With `dry_run`, only the report is made, of what
+        can go as things stand: a real one may first write a rollup that replaces others, and take these too.
         """
         table_id = self._log.table_id
         return vacuum_table(self._services, self.name, grace_ms=grace_ms, dry_run=dry_run, table_id=table_id)

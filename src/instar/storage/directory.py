@@ -8,6 +8,7 @@ A file is staged under `.staging/`, synced, given its name in one step, and then
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import uuid
@@ -19,6 +20,7 @@ from instar.errors import (
     CorruptTableError,
     InvalidNameError,
     NotFoundError,
+    StorageDeniedError,
     StorageError,
     StorageTimeoutError,
 )
@@ -190,7 +192,9 @@ class DirectoryBlob:
         except OSError as error:
             with suppress(OSError):
                 os.unlink(staged)
-            raise StorageError(operation, error.strerror or str(error)) from error
+            denied = error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
+            kind = StorageDeniedError if denied else StorageError
+            raise kind(operation, error.strerror or str(error)) from error
 
     def _sync_name(self, path: str) -> None:
         try:

@@ -16,10 +16,24 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError, GenericError, JoinError
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    GenericError,
+    JoinError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
 from obstore.store import MemoryStore, from_url
 
-from instar.errors import CorruptTableError, NotFoundError, StorageError, StorageTimeoutError, UsageError
+from instar.errors import (
+    CorruptTableError,
+    NotFoundError,
+    StorageDeniedError,
+    StorageError,
+    StorageTimeoutError,
+    UsageError,
+)
 from instar.storage.blob import Data, StoredObject
 from instar.storage.keys import check_key, check_prefix
 
@@ -237,6 +251,8 @@ def _translated(operation: str) -> Iterator[None]:
         raise (StorageError if certain else StorageTimeoutError)(operation, _brief(error)) from error
     except TimeoutError as error:
         raise StorageTimeoutError(operation, _brief(error)) from error
+    except (PermissionDeniedError, UnauthenticatedError) as error:
+        raise StorageDeniedError(operation, _brief(error)) from error
     except _FOREIGN as error:
         raise StorageError(operation, _brief(error)) from error
 

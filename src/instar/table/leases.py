@@ -2,6 +2,9 @@
 
 A lease is not a commit. It holds a seqno, for a reader, or the id of a write whose parts are not
 committed yet; it is renewed while its holder lives and expires otherwise.
+
+Who may not write to the store reads without a lease. A vacuum does not know of such a reader, to whom what
+it deletes is an error.
 """
 
 from __future__ import annotations
@@ -16,6 +19,7 @@ from instar.errors import (
     CommitOutcomeUnknownError,
     ConflictError,
     CorruptTableError,
+    StorageDeniedError,
     StorageError,
     StorageTimeoutError,
     UsageError,
@@ -73,7 +77,13 @@ class LeaseKeeper:
         if self._stop.is_set():
             raise UsageError("the store was closed, and nobody would renew its leases: open it again")
         holder, lease_id = self._services.author(), self._services.new_id()
-        lease = self._renewed(Lease(lease_id, table_id, seqno, write_id, 0, holder))
+        lease = Lease(lease_id, table_id, seqno, write_id, 0, holder)
+        try:
+            lease = self._renewed(lease)
+        except StorageDeniedError:
+            if write_id is not None:
+                raise
+            return lease
         with self._lock:
             self._held[lease.id] = lease
             if self._thread is None or not self._thread.is_alive():  # threads do not survive a fork
@@ -84,7 +94,7 @@ class LeaseKeeper:
     def lend(self, lease: Lease, duration_ms: int) -> Lease:
         """Copy a lease for others: nobody renews it, and whoever is done with it releases it."""
         copy = msgspec.structs.replace(lease, id=self._services.new_id())
-        return self._put(copy, duration_ms)
+        return self._put(copy, duration_ms) if lease.expires_at else copy
 
     def check(self, write_id: str) -> None:
         """Raise if a lease for this write has ever expired: a vacuum may have taken what it has put."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -11,14 +12,20 @@ import pyarrow as pa
 import pytest
 
 from instar.api import Store, open_store
-from instar.errors import CorruptTableError, StorageError, TableNotFoundError, UsageError
+from instar.errors import (
+    CorruptTableError,
+    StorageDeniedError,
+    StorageError,
+    TableNotFoundError,
+    UsageError,
+)
 from instar.table import wall_clock
 from instar.table.layout import lease_key, part_key
 from instar.table.leases import LEASE_MS
 from tests.servers import PostgresServer, postgres
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from instar.storage.blob import Data
@@ -107,7 +114,7 @@ def test_a_lease_that_cannot_be_read_holds_until_it_must_have_expired(store: Sto
     services, key = table._services, lease_key(table.state.table_id, "a" * 32)
     services.blob.put(key, b"")
     recent = with_clock(store, wall_clock)
-    with pytest.raises(CorruptTableError, match="lease .* is corrupt"):
+    with pytest.raises(CorruptTableError, match=r"lease .* is corrupt"):
         recent.vacuum(grace_ms=0)
     later = with_clock(store, lambda: wall_clock() + LEASE_MS + 1000)
     later.vacuum(grace_ms=0)
@@ -171,3 +178,29 @@ def test_a_handle_of_a_table_that_began_anew_is_on_the_old_one(tmp_path: Path) -
         assert [commit.what for commit in old.history(1)] == ["dropped"]
         with pytest.raises(TableNotFoundError):
             old.vacuum(grace_ms=0)
+
+
+def test_who_may_not_write_may_read(tmp_path: Path) -> None:
+    """Without a lease, of which a vacuum would have to know; writing is refused with the reason."""
+    lake = tmp_path / "lake"
+    with open_store(lake) as store:
+        store.create_table("events", "n bigint").append(ROWS)
+    with open_store(lake, create=False) as store, denied(store):
+        table = store.table("events")
+        assert table.snapshot().to_arrow(where="n > 1").num_rows == 2
+        assert [rows.num_rows for rows in table.snapshot().to_batches()] == [3]
+        assert table.explain("n > 5").read == 0
+        with pytest.raises(StorageDeniedError, match="Read-only file system"):
+            table.append(ROWS)
+
+
+@contextmanager
+def denied(store: Store) -> Iterator[None]:
+    """Let the disk be mounted for reading only; root may do everything else."""
+
+    def put(name: str, data: Data) -> None:
+        raise StorageDeniedError(f"writing {len(data)} bytes of {name}", "Read-only file system")
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(store._services.blob, "put", put)
+        yield

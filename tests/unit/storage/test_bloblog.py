@@ -88,7 +88,7 @@ def test_the_layout_is_the_documented_one(blob: ObjectBlob) -> None:
 def test_a_ghost_is_not_acknowledged_and_not_seen(blob: ObjectBlob) -> None:
     """A writer wakes up after the entry that it is about to create has been cut off.
 
-    It has just seen entry 6; the others append 7, 8, 9 and cut off what is below 9, so 7 can be created again.
+    It has just seen entry 6; the others append 7, 8, 9 and cut off what is below 9, so 7 can come again.
     """
     others = filled(blob, 7)
     faults = Faults()

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from instar.errors import NotFoundError, StorageError, StorageTimeoutError, UsageError
+from instar.errors import NotFoundError, StorageDeniedError, StorageError, StorageTimeoutError, UsageError
 from instar.storage import ObjectBlob, open_blob
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def test_a_creation_that_was_refused_did_not_happen(script: Script, status: int)
     script.answers = [("PUT", status)]
     with pytest.raises(StorageError) as raised:
         script.open().put_if_absent("a", b"1")
-    assert type(raised.value) is StorageError
+    assert type(raised.value) is (StorageDeniedError if status in {401, 403} else StorageError)
     assert script.requests == ["PUT"]
 
 
