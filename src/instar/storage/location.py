@@ -44,7 +44,7 @@ def open_blob(location: str | os.PathLike[str], options: Mapping[str, str] | Non
         raise UsageError("the location of a store is empty; name a directory or a URL")
     scheme = _scheme(text)
     if scheme is None:
-        return DirectoryBlob(Path(text).expanduser())
+        return DirectoryBlob(_path(text))
     if scheme == "file":
         return DirectoryBlob(_file_path(text))
     if scheme == "memory":
@@ -96,6 +96,16 @@ def consensus_kind(location: str | None) -> str:
 def _scheme(location: str) -> str | None:
     match = _SCHEME.match(location)
     return match and match[1].lower()
+
+
+def _path(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise UsageError(
+            f"cannot open {text}: nobody here has the home directory that it begins with. "
+            "Write the path in full, or ./~… for a directory of that name"
+        ) from error
 
 
 def _file_path(url: str) -> str:

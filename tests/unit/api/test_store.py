@@ -217,6 +217,15 @@ def test_the_log_says_who_did_what() -> None:
     ]
 
 
+@pytest.mark.parametrize(("clock", "year"), [(10**15, 9999), (2**62, 9999), (-(10**15), 1), (0, 1970)])
+def test_the_log_can_be_read_whatever_the_clocks_said(clock: int, year: int) -> None:
+    """A commit from a year that no calendar has is shown at the end of the calendar."""
+    table = open_store(memory()).create_table("events", "a int")
+    with patch.dict(vars(table._services), clock=lambda: clock):
+        table.configure(skipping="audit")
+    assert table.history()[0].at.year == year
+
+
 def test_the_newest_commits_are_read_alone() -> None:
     """A limit is a limit of what is read, too: a log may be long."""
     table = open_store(memory()).create_table("events", "a int")

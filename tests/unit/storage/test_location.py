@@ -38,6 +38,12 @@ def test_a_path_is_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_home_that_nobody_has_is_refused() -> None:
+    """The path is not taken for another."""
+    with pytest.raises(UsageError, match=r"cannot open ~nobody-of-that-name/lake: .*Write the path in full"):
+        open_blob("~nobody-of-that-name/lake")
+
+
 def test_a_cloud_is_an_object_store() -> None:
     """Its URL is kept, without a final slash, and so is the place of an object in it."""
     options = {"AWS_REGION": "us-east-1"}
