@@ -62,6 +62,23 @@ def test_what_holds_no_blobs_is_refused(location: str) -> None:
         open_blob(location)
 
 
+@pytest.mark.parametrize("place", ["s3://bucket/a", "gs://bucket/a", "az://bucket/a", "file:///data/a"])
+def test_a_url_is_a_plain_place(place: str) -> None:
+    """What would be left out, or read as another place, is refused."""
+    for end in ("?x=y", "#x", "/?", "/../b", "/./b", "/..", "/%2e%2E/b"):
+        with pytest.raises(UsageError, match="cannot open"):
+            open_blob(place + end)
+
+
+@pytest.mark.parametrize("word", ["postgres", "postgresql", "lake", "localhost:5432", ""])
+def test_a_word_is_no_place_for_consensus(word: str, tmp_path: Path) -> None:
+    """It is not known whether a server or a directory was meant."""
+    with pytest.raises(
+        UsageError, match=f"consensus='{word}' is neither .* write postgresql://…, or ./{word}"
+    ):
+        open_consensus(word, DirectoryBlob(tmp_path))
+
+
 def test_consensus_is_in_the_store_unless_said_otherwise(tmp_path: Path) -> None:
     """Nothing, a server, memory, or another place of blobs."""
     blob = open_blob(tmp_path / "lake")
