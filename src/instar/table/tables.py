@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
@@ -36,11 +37,25 @@ UNREADABLE: Final = (CorruptTableError, FormatTooNewError)
 
 _RESERVED: Final = "store"
 _READERS: Final = 16
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of characters that control, format or separate, and show nothing of their own."""
 
 
 def check_table_name(name: str) -> None:
-    """Raise unless a table may have this name: segments joined by `/`, each visible and not hidden."""
+    """Raise unless a table may have this name: segments joined by `/`, each visible and not hidden.
+
+    Names that look the same are the same: they are in Unicode's normal form NFC, and have no characters
+    that cannot be seen, nor white space at an end of a segment.
+    """
+    if not isinstance(name, str):
+        raise InvalidNameError(name, f"a name is a str, and this is {type(name).__name__}")
     encode_key(name)
+    if not unicodedata.is_normalized("NFC", name):
+        raise InvalidNameError(name, "it is not in Unicode's normal form NFC; unicodedata.normalize makes it")
+    if any(unicodedata.category(character) in _UNSEEN for character in name):
+        raise InvalidNameError(name, "it has a character that cannot be seen")
+    if any(segment != segment.strip() for segment in name.split("/")):
+        raise InvalidNameError(name, "a part of it begins or ends with white space")
     if name == _RESERVED:
         raise InvalidNameError(name, "a store keeps this name for itself")
 
