@@ -8,6 +8,7 @@ from instar.api.table import GRACE_MS, Table
 from instar.table import (
     TableLog,
     VacuumReport,
+    check_clock,
     check_consensus,
     check_table_name,
     create_table,
@@ -102,6 +103,8 @@ class Store:
         """
         services = self._found()
         self._check_logs(services)
+        if not dry_run and self._unwritten is None:
+            check_clock(services)
         reports = []
         unreadable: list[InstarError] = []
         for name in log_names(services):

@@ -12,7 +12,7 @@ from instar.errors import UsageError
 from instar.schema import Schema, SchemaUpdate, as_schema
 from instar.schema.matching import match_by_name
 from instar.state.commands import configure, evolve
-from instar.table import VacuumReport, vacuum_table
+from instar.table import VacuumReport, check_clock, vacuum_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -230,6 +230,8 @@ class Table:
         the log. Whoever reads or writes is not disturbed. With `dry_run`, only the report is made, of what
         can go as things stand: a real one may first write a rollup that replaces others, and take these too.
         """
+        if not dry_run:
+            check_clock(self._services)
         table_id = self._log.table_id
         return vacuum_table(self._services, self.name, grace_ms=grace_ms, dry_run=dry_run, table_id=table_id)
 

@@ -12,8 +12,8 @@ the oldest rollup that somebody may need. Why this is safe:
   its write has ended: then its commit or rollup, if there is one, is seen in the second look. If it ended
   without an answer, and may still arrive, it has left its lease to expire.
 - A rollup refers to chunks of the layout before it, so whoever writes one is a reader of that layout too.
-- Ages are those that the store tells, of leases too, and a machine whose clock is ahead of the store's does
-  not vacuum.
+- Ages are those that the store tells, of leases too. Whoever starts a vacuum makes sure first that the clock
+  of the machine is not ahead of the store's (`check_clock`).
 - A writer whose lease expired while it was asleep does not commit. A reader finds that objects are missing,
   which is an error. `grace` keeps everything that is younger.
 """
@@ -27,7 +27,6 @@ from typing import TYPE_CHECKING, NamedTuple
 from instar.errors import NotFoundError, StorageError, TableNotFoundError
 from instar.state import Appended, Compacted
 from instar.state.chunk import FILES
-from instar.table.clock import check_clock
 from instar.table.layout import TABLES, lease_key, rollup_key, rollups, table_of, table_root, write_of
 from instar.table.leases import LEASE_MS, live_leases
 from instar.table.log import TableLog
@@ -66,8 +65,6 @@ def vacuum_table(
     state = log.refresh()
     if state is None or state.table_id != (table_id or state.table_id):
         raise TableNotFoundError(name, dropped=state is not None)
-    if not dry_run:
-        check_clock(services)
     if not dry_run and not state.dropped:
         # It may have been dropped just now; and where nothing can be written, deleting is needed most.
         with suppress(TableNotFoundError, StorageError):
@@ -86,10 +83,8 @@ def vacuum_table(
 
 def vacuum_store(services: Services, *, grace_ms: int, dry_run: bool = False) -> VacuumReport:
     """Vacuum what belongs to no table: former tables of a name that was used again, and unfinished puts."""
-    objects = list(services.blob.list(TABLES))
-    if objects and not dry_run:
-        check_clock(services)
     now = services.clock()
+    objects = list(services.blob.list(TABLES))
     states = [TableLog(services, name).refresh() for name in log_names(services)]
     known = {state.table_id for state in states if state is not None}
     strays = [stored for stored in objects if table_of(stored.key) not in known]
