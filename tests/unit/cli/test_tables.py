@@ -127,7 +127,24 @@ def test_schema_show_and_diff(store: str) -> None:
     diff = ask(store, "schema", "diff", "billing/events", "0")
     assert isinstance(diff, dict)
     assert {change["kind"] for change in diff["changes"]} == {"added", "renamed", "widened"}
+    assert (diff["old_id"], diff["new_id"]) == (0, 1)
     assert instar("schema", "show", "billing/events", "--id", "9", "--store", store).returncode == 3
+
+
+def test_an_evolution_tells_the_id_of_its_schema(tmp_path: Path) -> None:
+    """That of the latest now: after a dry run, or a change that changes nothing, the old one."""
+    lake = str(tmp_path / "lake")
+    instar("init", lake)
+    assert instar("create", "t", "a int", "--store", lake).returncode == 0
+    for steps, schema_id in (
+        (("--add", "b int", "--dry-run"), 0),
+        (("--to", "a int"), 0),
+        (("--add", "b int"), 1),
+        (("--add", "c int"), 2),
+    ):
+        done = ask(lake, "schema", "evolve", "t", *steps)
+        assert isinstance(done, dict)
+        assert done["schema_id"] == schema_id
 
 
 def test_programs_are_told_the_ids_of_fields_at_every_level(tmp_path: Path) -> None:

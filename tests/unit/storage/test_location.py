@@ -66,7 +66,7 @@ def test_what_holds_no_blobs_is_refused(location: str) -> None:
 def test_a_url_is_a_plain_place(place: str) -> None:
     """What would be left out, or read as another place, is refused."""
     for end in ("?x=y", "#x", "/?", "/../b", "/./b", "/..", "/%2e%2E/b"):
-        with pytest.raises(UsageError, match="cannot open"):
+        with pytest.raises(UsageError, match=r"ends with its path|a part of its path"):
             open_blob(place + end)
 
 
