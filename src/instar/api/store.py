@@ -56,10 +56,10 @@ class Store:
     ) -> Table:
         """Create a table. Its files are sorted by `order_by`; `key` identifies a row for upserts.
 
-        A name is one or more segments joined by `/`, such as `billing/events`. Both kinds of columns are
-        given by path, members of structs included (`addr.city`); columns of the key can never be dropped.
-        `options` are those of `Table.configure`. If there is a table of this name, `TableExistsError` is
-        raised.
+        A name is one or more segments joined by `/`, such as `billing/events`, of characters that can be
+        seen. Both kinds of columns are given by path, members of structs included (`addr.city`); columns of
+        the key can never be dropped. `options` are those of `Table.configure`. If there is a table of this
+        name, `TableExistsError` is raised.
         """
         self.initialise()
         log = create_table(self._services, name, schema, order_by=order_by, key=key, options=options)

@@ -85,7 +85,7 @@ class Table:
         not fit raises `DataMismatchError` with the column, the row and the reason, and nothing is committed.
 
         A token makes calling again with the same one do nothing and return what the first call did. It is
-        remembered until 1,000 commits with other tokens have followed.
+        text of at most 256 bytes, and remembered until 1,000 commits with other tokens have followed.
 
         With `evolve`, columns and struct members that the table has not are added in the same commit, at
         the end and nullable, in the narrowest type that holds the data's. Without, they do not fit.
@@ -104,8 +104,9 @@ class Table:
 
         The data has the columns of the table and `_diff`, any whole number: how often the row is added.
         Without it, rows are added once. `_ts`, if there is one, is the time of each update, not before
-        `upper`. Whether a row is there is not looked up: one that is retracted more often than it was added
-        makes reading raise `NegativeCountError`. `token` and `expected_upper` are those of `append`.
+        `upper` and not after 2^62. Whether a row is there is not looked up: one that is retracted more often
+        than it was added makes reading raise `NegativeCountError`. `token` and `expected_upper` are those of
+        `append`.
         """
         wishes = Wishes(token, updates=True, expected_upper=expected_upper)
         return write_data(self._services, self._log, changes, wishes)

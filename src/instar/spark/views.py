@@ -130,7 +130,7 @@ class _Following:
             return _Held(plan, pin)
 
     def _read_by(self, execution: int, state: TableState) -> Reader | None:
-        """Return a reader of the columns that an execution reads; of any if it reads none; None if unknown."""
+        """Return a reader of what an execution reads, or of anything if that is nothing; None if unknown."""
         plan = self._gateway.physical_plan(execution)
         read = None if plan is None else columns_read(plan, self.label)
         if read is None:
