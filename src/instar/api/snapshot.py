@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from instar.schema import Schema, arrow_schema
+from instar.state.options import check_options
 from instar.table import load_columns
 from instar.table.audit import resolve_policy
 from instar.table.filter import Filter
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from instar.state import ConfigValue
     from instar.table import Services, TableLog
+    from instar.table.audit import Policy
     from instar.table.report import ScanReport
 
 __all__ = ["Snapshot"]
@@ -45,7 +46,7 @@ class Snapshot:
         skipping: str | None = None,
     ) -> None:
         self._services = services
-        self._query: dict[str, ConfigValue | None] = {"skipping": skipping}
+        self._query = check_options({"skipping": skipping})
         self._pin = log.pinned()
         reader = resolve_reader(self._pin.state, schema, columns)
         self._plan = plan_snapshot(services.chunks, self._pin.state, reader, as_of)
@@ -99,19 +100,25 @@ class Snapshot:
             plan = plan._replace(reader=plan.reader._replace(schema=self.schema.select(columns)))
         if where is None:
             return self._hold(read_snapshot(self._services.blob, plan))
-        policy = resolve_policy(self._query, plan.state.options, self._services.defaults)
-        return self._hold(read_filtered(self._services, plan, self._filter(where), policy))
+        return self._hold(read_filtered(self._services, plan, self._filter(where), self._policy()))
 
     def _hold(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Keep the snapshot as long as somebody reads from it, and so the files that it needs."""
         yield from batches
 
     def explain(self, where: str, *, parts: bool = False) -> ScanReport:
-        """Report which parts a Spark SQL condition needs, and with `parts` for each of them why."""
+        """Report which parts are read for a Spark SQL condition, and with `parts` for each of them why.
+
+        Where skipping is `off` or in `audit`, that is all of them.
+        """
         chunks, plan = self._services.chunks, self._plan
         mask = plan.scan_mask | plan.merge_mask
         considered = keep_parts(load_columns(chunks, plan.state), mask), mask
-        return report_scan(chunks, plan.state, considered, self._filter(where).condition, parts=parts)
+        condition, mode = self._filter(where).condition, self._policy().mode
+        return report_scan(chunks, plan.state, considered, condition, mode, parts=parts)
+
+    def _policy(self) -> Policy:
+        return resolve_policy(self._query, self._plan.state.options, self._services.defaults)
 
     def _filter(self, where: str) -> Filter:
         return Filter.parse(where, self._plan.reader.whole, self._services.clock())

@@ -88,7 +88,9 @@ class Table:
         text of at most 256 bytes, and remembered until 1,000 commits with other tokens have followed.
 
         With `evolve`, columns and struct members that the table has not are added in the same commit, at
-        the end and nullable, in the narrowest type that holds the data's. Without, they do not fit.
+        the end and nullable at every level, in the narrowest type that holds the data's. Without, they do
+        not fit. A type that no column has, such as VARIANT or a collated string, raises
+        `UnsupportedTypeError`.
 
         `schema` writes under an older schema of the history, by its id. Values in columns that were dropped
         since raise `WriterFencedError`, for nobody could read them; `dropped="discard"` lets them go.
@@ -124,9 +126,9 @@ class Table:
     def upsert(self, data: Data) -> Commit:
         """Add rows to a table with a key, in place of those that have the same key.
 
-        A row of the data is a whole row: columns that it leaves out become null. Keys are equal as rows
-        are, null to null. Two rows of one key in the data raise `UsageError`, and so does a table without a
-        key. Where others write at the same time, it is worked out again, as for `delete`.
+        A row of the data is a whole row: columns that it leaves out become null, those of the key too. Keys
+        are equal as rows are, null to null. Two rows of one key in the data raise `UsageError`, and so does a
+        table without a key. Where others write at the same time, it is worked out again, as for `delete`.
         `Commit.rows` counts retracted rows too.
         """
         return upsert_data(self._services, self._log, data)
@@ -163,7 +165,9 @@ class Table:
     def follow(self, spark: SparkSession) -> DataFrame:
         """Return a DataFrame whose every query reads the rows of its moment, under the schema of now.
 
-        A query whose schema can no longer be honoured raises `ReaderFencedError`.
+        Spark plans a frame once: the same action on it again gives the rows of the first time, and a query
+        that is made from it, such as `frame.where(…)`, those of its own. Each is checked with all columns of
+        the schema, whatever it selects: if they can no longer be honoured, `ReaderFencedError` is raised.
         """
         from instar.spark import following_frame  # noqa: PLC0415 -- only who needs Spark loads it
 

@@ -64,11 +64,10 @@ def write_data(services: Services, log: TableLog, data: Data, wishes: Wishes) ->
         return as_commit(Committed(state, None), token)
     store: Store
     if is_spark_frame(data):
-        from instar.spark import arrow_frame, incoming_schema, store_frame  # noqa: PLC0415 -- only then
+        from instar.spark import incoming_schema, store_frame  # noqa: PLC0415 -- only then
 
-        frame = arrow_frame(data)
-        writer = resolve_writer(state, incoming_schema(frame), schema_id, evolve=evolve)
-        store = partial(store_frame, frame, updates=updates)
+        writer = resolve_writer(state, incoming_schema(data.schema), schema_id, evolve=evolve)
+        store = partial(store_frame, data, updates=updates)
     else:
         stream = open_stream(data)
         writer = resolve_writer(state, stream.schema, schema_id, evolve=evolve)

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 import pyarrow as pa
 
-from instar.errors import DataMismatchError
+from instar.errors import DataMismatchError, UsageError
 from instar.parts.incoming import ArrowData, check_names, find_leaf, is_list, open_stream, plain, plain_type
 from instar.parts.layout import UPDATE_FIELDS, update_schema
 from instar.parts.nested import null_mask, open_list, open_map
 from instar.parts.samples import sample_row, sample_value
 from instar.schema import (
+    Decimal,
     Field,
     List,
     Map,
@@ -82,6 +83,8 @@ class Conformer:
 
     def __init__(self, incoming: pa.Schema, schema: Schema, *, updates: bool = False) -> None:
         fields = list(incoming)
+        if not fields:
+            raise UsageError("the data has no columns, so its rows say nothing: give it at least one")
         check_names(fields, ())
         own = [field for field in fields if not (updates and field.name in UPDATE_FIELDS)]
         self._updates = [_update_slot(field) for field in fields if updates and field.name in UPDATE_FIELDS]
@@ -131,7 +134,7 @@ class _Slot:
     def __init__(self, given: pa.Field, type_: Type, path: Path, *, nullable: bool) -> None:
         self.path = path
         self.nullable = nullable
-        self.step = _step(plain_type(given.type), type_, path)
+        self.step = _step(given, type_, path)
         self.target = arrow_type(type_)
         self.same = nullable and self.step.same
 
@@ -222,21 +225,33 @@ class _MapStep:
 
 
 class _LeafStep:
-    same = True
-
     def __init__(self, given: pa.DataType, type_: Type, path: Path) -> None:
+        self.same = not isinstance(
+            type_, Decimal
+        )  # Arrow lets decimals have more digits than their type says
         self.target = arrow_type(type_)
         self.path = path
-        self.reason = f"this value of {given} is not exactly a {format_type(type_)}"
+        wanted = format_type(type_)
+        self.reason = (
+            f"this value of {given} is not exactly a {wanted}"
+            if self.same
+            else f"this value has more digits than {wanted}"
+        )
 
     def apply(self, array: pa.Array) -> pa.Array:
         if array.type.id == pa.lib.Type_INTERVAL_MONTHS:
             return array.view(self.target)
         try:
-            return array.cast(self.target)
+            return self._cast(array)
         except pa.ArrowInvalid:
             index = self._first_misfit(array)
             raise _MisfitError(self.path, index, self.reason, sample_value(array, index)) from None
+
+    def _cast(self, array: pa.Array) -> pa.Array:
+        after = array.cast(self.target)
+        if not self.same:
+            after.validate(full=True)
+        return after
 
     def _first_misfit(self, array: pa.Array) -> int:
         """Find the first value that cannot be cast, by halves."""
@@ -244,7 +259,7 @@ class _LeafStep:
         while fails - fits > 1:
             middle = (fits + fails) // 2
             try:
-                array.slice(fits, middle - fits).cast(self.target)
+                self._cast(array.slice(fits, middle - fits))
                 fits = middle
             except pa.ArrowInvalid:
                 fails = middle
@@ -273,7 +288,8 @@ def _update_slot(field: pa.Field) -> _Slot:
     return _Slot(field, Primitive("bigint"), (field.name,), nullable=False)
 
 
-def _step(given: pa.DataType, type_: Type, path: Path) -> _Step:
+def _step(field: pa.Field, type_: Type, path: Path) -> _Step:
+    given = plain_type(field.type)
     if pa.types.is_null(given):
         return _NullStep(type_)
     match type_:
@@ -283,11 +299,12 @@ def _step(given: pa.DataType, type_: Type, path: Path) -> _Step:
             return _ListStep(given, type_, path)
         case Map() if pa.types.is_map(given):
             return _MapStep(given, type_, path)
-    if pa.types.is_integer(given) and type_ in _INTEGERS:
+    leaf = find_leaf(field)
+    if pa.types.is_integer(given) and type_ in _INTEGERS and not _is_interval(leaf):
         return _LeafStep(given, type_, path)  # pandas and others make whole numbers wider than they are
-    leaf = find_leaf(given)
     if leaf is None or not _fits(leaf, type_):
-        raise DataMismatchError(format_path(path), _why_not(given, leaf, type_))
+        is_ = format_type(leaf) if leaf is not None and _is_interval(leaf) else str(given)
+        raise DataMismatchError(format_path(path), _why_not(is_, leaf, type_))
     return _LeafStep(given, type_, path)
 
 
@@ -303,8 +320,12 @@ def _fits(given: Type, wanted: Type) -> bool:
     return given == wanted or can_widen(given, wanted)
 
 
-def _why_not(given: pa.DataType, leaf: Type | None, wanted: Type) -> str:
-    is_, must_be = str(given), format_type(wanted)
+def _is_interval(leaf: Type | None) -> bool:
+    return isinstance(leaf, Primitive) and leaf.name in INTERVAL_YEAR_MONTH
+
+
+def _why_not(is_: str, leaf: Type | None, wanted: Type) -> str:
+    must_be = format_type(wanted)
     if leaf is not None and can_widen(wanted, leaf):
         return f"it is {is_}, and {must_be} cannot hold every {is_}. Cast it first, or widen the column"
     if leaf == Primitive("timestamp_ntz") and wanted == Primitive("timestamp"):

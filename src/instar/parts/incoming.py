@@ -5,12 +5,13 @@ What may be written where is decided in `conform.py`.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Union, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from instar.errors import DataMismatchError, UsageError
+from instar.errors import DataMismatchError, UnsupportedTypeError, UsageError
 from instar.schema import (
     Decimal,
     Field,
@@ -23,6 +24,7 @@ from instar.schema import (
     format_path,
     parse_type_ddl,
 )
+from instar.schema.arrow import TYPE_METADATA, find_named
 from instar.schema.paths import ELEMENT, KEY, VALUE
 from instar.schema.schema import index_fields
 
@@ -66,6 +68,9 @@ _LEAVES: Final = {
     pa.date64(): "date",
 }
 
+_FAILED_COLUMN: Final = re.compile(r"Conversion failed for column (.*) with type ", re.DOTALL)
+_VIEWS: Final = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
+
 
 @runtime_checkable
 class ArrowStream(Protocol):
@@ -89,18 +94,42 @@ def open_stream(data: ArrowData) -> pa.RecordBatchReader:
     """Return data as a stream of batches; of a pandas frame the columns, and not its index."""
     if isinstance(data, pa.RecordBatchReader):
         return data
-    if type(data).__module__.partition(".")[0] == "pandas":
-        data = pa.Table.from_pandas(data, preserve_index=False)
+    library = type(data).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(data, "columns"):
+        data = _from_pandas(data)
+    if library == "polars" and hasattr(data, "columns"):
+        _check_objects(data)
     if isinstance(data, pa.RecordBatch):
         return pa.RecordBatchReader.from_batches(data.schema, [data])
     if isinstance(data, pa.Table):
         return data.to_reader()
     if isinstance(data, ArrowStream):
-        return pa.RecordBatchReader.from_stream(data)
+        try:
+            return pa.RecordBatchReader.from_stream(data)
+        except pa.ArrowInvalid:
+            pass  # a stream of single values
     raise UsageError(
         f"cannot read rows from {type(data).__name__}: give a pyarrow Table, RecordBatch or "
-        "RecordBatchReader, a pandas or Polars DataFrame, or anything else with __arrow_c_stream__"
+        "RecordBatchReader, a pandas or Polars DataFrame, or anything else with __arrow_c_stream__ that "
+        "streams rows"
     )
+
+
+def _from_pandas(frame: Any) -> pa.Table:  # noqa: ANN401 -- pandas may be absent
+    """Return the columns of a pandas frame, or say which of them has no one type."""
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
+        found = _FAILED_COLUMN.search(str(error.args[-1]))
+        reason = f"its values are not of one type: {error.args[0]}. Convert them first"
+        raise DataMismatchError("?" if found is None else found[1], reason) from None
+
+
+def _check_objects(frame: Any) -> None:  # noqa: ANN401 -- Polars may be absent
+    """Refuse columns of Python objects, of which Polars hands on where they are in memory."""
+    for name, type_ in frame.schema.items():
+        if str(type_) == "Object":
+            raise DataMismatchError(name, "it holds Python objects, which no column can. Convert them first")
 
 
 def new_columns(incoming: pa.Schema, schema: Schema) -> tuple[NewColumn, ...]:
@@ -120,7 +149,7 @@ def _new_members(
         inside = (*path, given.name)
         known = siblings.get(given.name.lower())
         if known is None:
-            yield NewColumn(format_path(inside), _type_of(given.type, inside))
+            yield NewColumn(format_path(inside), _type_of(given, inside))
         else:
             yield from _new_inside(given.type, known.type, (*path, known.name))
 
@@ -136,26 +165,32 @@ def _new_inside(given: pa.DataType, known: Type, path: tuple[str, ...]) -> Itera
             yield from _new_inside(given.item_type, value, (*path, VALUE))
 
 
-def _type_of(given: pa.DataType, path: tuple[str, ...]) -> Type:
-    """Return the narrowest type of ours that holds every value of an Arrow type."""
-    given = plain_type(given)
+def _type_of(field: pa.Field, path: tuple[str, ...]) -> Type:
+    """Return the narrowest type of ours that holds every value of an Arrow field, nullable at every level."""
+    given = plain_type(field.type)
     if pa.types.is_struct(given):
         check_names(given.fields, path)
-        members = (Field(0, it.name, _type_of(it.type, (*path, it.name)), it.nullable) for it in given.fields)
-        return Struct(tuple(members))
+        return Struct(tuple(Field(0, it.name, _type_of(it, (*path, it.name))) for it in given.fields))
     if is_list(given):
-        return List(_type_of(given.value_type, (*path, ELEMENT)), given.value_field.nullable)
+        return List(_type_of(given.value_field, (*path, ELEMENT)))
     if pa.types.is_map(given):
-        key, value = _type_of(given.key_type, (*path, KEY)), _type_of(given.item_type, (*path, VALUE))
-        return Map(key, value, given.item_field.nullable)
-    leaf = find_leaf(given)
+        return Map(_type_of(given.key_field, (*path, KEY)), _type_of(given.item_field, (*path, VALUE)))
+    named = (field.metadata or {}).get(TYPE_METADATA, b"").decode("utf-8", "replace")
+    if named.startswith("string collate "):
+        why = "strings compare by their bytes; cast it to string first"
+        raise UnsupportedTypeError(named, why, path=format_path(path))
+    leaf = find_leaf(field)
     if leaf is None:
         raise DataMismatchError(format_path(path), f"there is no column type for {given}; cast it first")
     return leaf
 
 
-def find_leaf(given: pa.DataType) -> Type | None:
+def find_leaf(field: pa.Field) -> Type | None:
     """Return the narrowest type of ours that holds every value of an Arrow leaf, if there is one."""
+    named = find_named(field)
+    if named is not None:
+        return named
+    given = plain_type(field.type)
     if pa.types.is_decimal(given) and given.precision <= _MAX_DIGITS and 0 <= given.scale <= given.precision:
         return Decimal(given.precision, given.scale)
     if pa.types.is_timestamp(given):
@@ -199,9 +234,17 @@ def plain_type(type_: pa.DataType) -> pa.DataType:
 def plain(array: pa.Array) -> pa.Array:
     """Return the values behind dictionaries, run lengths and transparent extensions."""
     if pa.types.is_dictionary(array.type):
-        return plain(array.dictionary_decode())
+        return plain(_without_views(array).dictionary_decode())
     if pa.types.is_run_end_encoded(array.type):
         return plain(pc.run_end_decode(array))
     if isinstance(array.type, pa.BaseExtensionType) and array.type.extension_name in _TRANSPARENT:
         return plain(array.storage)
     return array
+
+
+def _without_views(array: pa.DictionaryArray) -> pa.DictionaryArray:
+    """Give a dictionary whose values are views plain ones: Arrow cannot decode the others."""
+    offsets = _VIEWS.get(array.type.value_type)
+    if offsets is None:
+        return array
+    return pa.DictionaryArray.from_arrays(array.indices, array.dictionary.cast(offsets))

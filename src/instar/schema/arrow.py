@@ -28,10 +28,20 @@ from instar.schema.types import (
 )
 from instar.schema.wellformed import MAX_DEPTH, TOO_DEEP
 
-__all__ = ["Names", "arrow_field", "arrow_schema", "arrow_type", "field_name", "schema_from_arrow"]
+__all__ = [
+    "TYPE_METADATA",
+    "Names",
+    "arrow_field",
+    "arrow_schema",
+    "arrow_type",
+    "field_name",
+    "find_named",
+    "schema_from_arrow",
+]
 
 _FIELD_ID: Final = b"PARQUET:field_id"
-_TYPE: Final = b"instar:type"
+TYPE_METADATA: Final = b"instar:type"
+"""Names a type for which Arrow has none of its own."""
 _DURATION: Final = "interval day to second"
 
 _TO_ARROW: Final[dict[str, pa.DataType]] = {
@@ -132,7 +142,7 @@ def _named(
 ) -> pa.Field:
     """Make an Arrow field, naming the type in its metadata where Arrow has no type of its own for it."""
     if isinstance(type_, Primitive) and type_.name not in _TO_ARROW:
-        metadata = {**(metadata or {}), _TYPE: type_.name.encode()}
+        metadata = {**(metadata or {}), TYPE_METADATA: type_.name.encode()}
     return pa.field(name, arrow_type(type_, names), nullable, metadata)
 
 
@@ -161,11 +171,18 @@ def _from_type(field: pa.Field, path: tuple[str, ...]) -> Type:
     return leaf
 
 
+def find_named(field: pa.Field) -> Primitive | None:
+    """Return the type that an Arrow field is said to have, where Arrow has none of its own for it."""
+    named = (field.metadata or {}).get(TYPE_METADATA, b"").decode("utf-8", "replace")
+    said = named in PRIMITIVES and arrow_type(Primitive(named)) == field.type
+    return Primitive(named) if said else None
+
+
 def _find_leaf(field: pa.Field) -> Type | None:
     type_ = field.type
-    named = (field.metadata or {}).get(_TYPE, b"").decode("utf-8", "replace")
-    if named in PRIMITIVES and arrow_type(Primitive(named)) == type_:
-        return Primitive(named)
+    named = find_named(field)
+    if named is not None:
+        return named
     name = _FROM_ARROW.get(type_)
     if pa.types.is_fixed_size_binary(type_):
         name = "binary"

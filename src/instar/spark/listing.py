@@ -98,7 +98,8 @@ class Lister:
     def report(self, plan: SnapshotPlan, filters: Filters) -> ScanReport:
         """Report on a scan with these filters."""
         condition = Condition(filters.read(self._fields))
-        return report_scan(self._services.chunks, plan.state, self._branch.parts(plan), condition)
+        mode = self._policy(plan).mode
+        return report_scan(self._services.chunks, plan.state, self._branch.parts(plan), condition, mode)
 
     def size(self, plan: SnapshotPlan) -> int:
         """Return the size of all files, whatever a filter leaves of them."""

@@ -30,9 +30,14 @@ T = TypeVar("T")
 
 _MARK: Final = re.compile(r"instar-error-(\d+)\b")
 _NEGATIVE: Final = re.compile(
+    r"(?:\[USER_RAISED_EXCEPTION\]|java\.lang\.RuntimeException:) "
     r"instar: `(?P<table>.*?)` holds a row that was retracted more often than it was added"
     r"(?:: its count is (?P<count>-\d+)\. The row: (?P<row>[^\n]*))?"
 )
+"""What a task says that has raised it.
+
+The sentence alone is in the plan of every frame that adds rows up, and Spark's complaints print the plan.
+"""
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+$")
 _KEPT: Final = 1000
 _HELD_SECONDS: Final = 2.0

@@ -23,7 +23,7 @@ def reports_of(frame: DataFrame) -> list[ScanReport]:
     gateway = gateway_of(frame.sparkSession)
     plan = frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 -- PySpark has no public way to it
     found = []
-    for scan in _scans(plan):
+    for scan in _scans(plan, set()):
         index = find_index(scan.relation().location())
         report = None
         if index is not None:
@@ -33,15 +33,22 @@ def reports_of(frame: DataFrame) -> list[ScanReport]:
     return found
 
 
-def _scans(plan: Any) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
-    """Yield the file scans of a plan, also those of subqueries and of plans inside plans."""
+def _scans(plan: Any, seen: set[int]) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
+    """Yield the file scans of a plan, also those of subqueries and of plans inside plans, each once.
+
+    A subquery runs once, and every node that mentions its result knows it.
+    """
+    number = plan.id()
+    if number in seen:
+        return
+    seen.add(number)
     name = plan.getClass().getSimpleName()
     if name == "FileSourceScanExec":
         yield plan
     if name == "AdaptiveSparkPlanExec":
-        yield from _scans(plan.executedPlan())
+        yield from _scans(plan.executedPlan(), seen)
     if name.endswith("QueryStageExec"):  # a part of an adaptive plan that has been run
-        yield from _scans(plan.plan())
+        yield from _scans(plan.plan(), seen)
     for sequence in (plan.children(), plan.subqueries()):
         for at in range(sequence.size()):
-            yield from _scans(sequence.apply(at))
+            yield from _scans(sequence.apply(at), seen)

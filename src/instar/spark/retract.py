@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 from msgspec.structs import replace
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
+from pyspark.sql.types import StructType
 
 from instar.errors import ConflictError, WriterFencedError
-from instar.parts import DIFF, column_stats
+from instar.parts import DIFF, Conformer, column_stats
 from instar.schema import Primitive, arrow_type, format_path
+from instar.spark.incoming import incoming_schema
 from instar.spark.scan import snapshot_frame
-from instar.spark.store import arrow_frame, incoming_schema, store_frame
+from instar.spark.store import store_frame
 from instar.table.snapshot import plan_keys, plan_snapshot, resolve_reader
 from instar.table.write import ATTEMPTS, key_paths, repeated_key, resolve_writer, write_rows
 
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType
 
     from instar.state import TableState
     from instar.table import Committed, Services, TableLog
@@ -44,17 +47,18 @@ def delete_rows(spark: SparkSession, services: Services, log: TableLog, where: s
 
 def upsert_rows(services: Services, log: TableLog, data: DataFrame) -> Committed:
     """Add rows, in place of those that have the same key."""
+    Conformer(incoming_schema(data.schema), log.load().history.latest)  # what types alone can tell
     # Asked once: the rows whose keys are looked up have to be the rows that are added.
     data = data.localCheckpoint()
 
     def replacement(current: DataFrame, state: TableState) -> DataFrame:
-        paths = [format_path(path) for path in key_paths(state)]
+        paths = key_paths(state)
         prefix = "_" * max(len(name) + 1 for name in current.columns)  # like no column's name
-        keys = data.select([F.col(path).alias(f"{prefix}{at}") for at, path in enumerate(paths)])
+        keys = data.select([_key(data, path).alias(f"{prefix}{at}") for at, path in enumerate(paths)])
         if not keys.groupBy(*keys.columns).count().where("count > 1").isEmpty():
             raise repeated_key(state)
         # Keys are equal as rows are: null is null.
-        same = [F.col(path).eqNullSafe(F.col(f"{prefix}{at}")) for at, path in enumerate(paths)]
+        same = [F.col(format_path(path)).eqNullSafe(F.col(f"{prefix}{at}")) for at, path in enumerate(paths)]
         gone = current.join(keys, reduce(and_, same), "left_semi")
         retracted = gone.withColumn(DIFF, F.lit(-1).cast("long"))
         return retracted.unionByName(data.withColumn(DIFF, F.lit(1).cast("long")), allowMissingColumns=True)
@@ -66,11 +70,11 @@ def _with_keys_of(data: DataFrame, services: Services, plan: SnapshotPlan) -> Sn
     """Leave out the parts that can have no row with a key of the data."""
     state = plan.state
     fields = {
-        format_path(path): field
+        path: field
         for path, field in state.history.latest.leaves()
         if field.id in state.key and isinstance(field.type, Primitive) and field.type.name in _BOUNDED
     }
-    ends = [end(F.col(path)) for path in fields for end in (F.min, F.max, _count_nulls)]
+    ends = [end(_key(data, path)) for path in fields for end in (F.min, F.max, _count_nulls)]
     rows, *found = data.agg(F.count("*"), *ends).toArrow().columns
     keys = {}
     for low, high, nulls, field in zip(found[::3], found[1::3], found[2::3], fields.values(), strict=True):
@@ -81,6 +85,20 @@ def _with_keys_of(data: DataFrame, services: Services, plan: SnapshotPlan) -> Sn
             continue  # what does not fit is refused with the rows
         keys[field.id] = replace(known, nulls=nulls[0].as_py())
     return plan_keys(services.chunks, plan, keys, rows[0].as_py())
+
+
+def _key(data: DataFrame, path: tuple[str, ...]) -> Column:
+    """Return a column of the key; one that the data leaves out is null."""
+    type_: DataType = data.schema
+    found = []
+    for name in path:
+        members = type_.fields if isinstance(type_, StructType) else []
+        member = next((it for it in members if it.name.lower() == name.lower()), None)
+        if member is None:
+            return F.lit(None)
+        found.append(member.name)
+        type_ = member.dataType
+    return F.col(format_path(tuple(found)))
 
 
 def _count_nulls(column: Column) -> Column:
@@ -100,8 +118,8 @@ def _rewrite(
         state = pin.state
         plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
         current = snapshot_frame(spark, services, choose(plan), pin)
-        changes = arrow_frame(changes_of(current, state))
-        writer = resolve_writer(state, incoming_schema(changes), state.history.latest_id, evolve=False)
+        changes = changes_of(current, state)
+        writer = resolve_writer(state, incoming_schema(changes.schema), state.history.latest_id, evolve=False)
         try:
             return write_rows(
                 services,

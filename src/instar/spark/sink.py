@@ -14,10 +14,10 @@ import msgspec
 from msgspec.structs import replace
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
-from pyspark.sql.pandas.types import to_arrow_schema
 
 from instar.errors import DataMismatchError, UsageError
 from instar.parts import TS, Conformer, PartLimits
+from instar.spark.incoming import has_months, incoming_schema
 from instar.spark.store import conformed
 from instar.table import PartWriter
 from instar.table.write import StoredPart, StoringPlan, resolve_writer, store_parts
@@ -77,7 +77,8 @@ class _Sink:
     @cached_property
     def writing(self) -> _Writing:
         """Look at the table as it is, and check what types alone can tell."""
-        incoming = _without_times(to_arrow_schema(self._schema, timezone="UTC"), updates=self.updates)
+        _check_months(self._schema)
+        incoming = _without_times(incoming_schema(self._schema), updates=self.updates)
         services, log = self._options.open()
         pin = log.pinned(services.new_id())
         with pin as state:
@@ -184,6 +185,14 @@ class StreamSink(_Sink, DataSourceStreamArrowWriter):
 
 def _messages(messages: Iterable[WriterCommitMessage | None]) -> Iterator[_Stored]:
     return (message for message in messages if isinstance(message, _Stored))
+
+
+def _check_months(schema: StructType) -> None:
+    """Refuse what Spark does not hand to Python."""
+    for field in schema:
+        if has_months(field.dataType):
+            reason = "Spark does not hand years and months to a sink. Write the frame with table.append"
+            raise DataMismatchError(field.name, reason)
 
 
 def _without_times(schema: pa.Schema, *, updates: bool) -> pa.Schema:

@@ -11,21 +11,18 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import pyarrow as pa
 from pyspark import TaskContext
-from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
-from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import ArrayType, MapType, StructType, YearMonthIntervalType
 
 from instar.errors import DataMismatchError
 from instar.parts import Conformer
+from instar.spark.incoming import arrow_frame, incoming_schema
 from instar.table.write import StoredPart, StoringPlan, store_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pyspark.sql import Column, DataFrame
-    from pyspark.sql.types import DataType
+    from pyspark.sql import DataFrame
 
-__all__ = ["arrow_frame", "conformed", "incoming_schema", "store_frame"]
+__all__ = ["conformed", "store_frame"]
 
 _RESULT = "stored binary, misfit binary"
 
@@ -39,61 +36,10 @@ class _Misfit(msgspec.Struct, array_like=True):
     sample: str
 
 
-def arrow_frame(frame: DataFrame) -> DataFrame:
-    """Return a frame that PySpark can turn into Arrow: it has no Arrow type for months."""
-    return frame.select(
-        [
-            _months(F.col(quoted), field.dataType).alias(field.name)
-            if _has_months(field.dataType)
-            else F.col(quoted)
-            for field in frame.schema
-            for quoted in (f"`{field.name.replace('`', '``')}`",)
-        ]
-    )
-
-
-def _has_months(type_: DataType) -> bool:
-    match type_:
-        case StructType():
-            return any(_has_months(member.dataType) for member in type_)
-        case ArrayType():
-            return _has_months(type_.elementType)
-        case MapType():
-            return _has_months(type_.keyType) or _has_months(type_.valueType)
-    return isinstance(type_, YearMonthIntervalType)
-
-
-def _months(column: Column, type_: DataType) -> Column:
-    """Replace intervals of years and months, wherever they are, by how many months they are."""
-    if not _has_months(type_):
-        return column
-    match type_:
-        case StructType():
-            members = [
-                _months(column.getField(member.name), member.dataType).alias(member.name) for member in type_
-            ]
-            return F.when(column.isNotNull(), F.struct(*members))
-        case ArrayType():
-            return F.transform(column, lambda item: _months(item, type_.elementType))
-        case MapType():
-            values = F.transform_values(column, lambda _, item: _months(item, type_.valueType))
-            keyed = _has_months(type_.keyType)
-            return F.transform_keys(values, lambda key, _: _months(key, type_.keyType)) if keyed else values
-    whole = column.cast("interval year to month")  # years alone have no months to extract
-    return F.extract(F.lit("year"), whole) * 12 + F.extract(F.lit("month"), whole)
-
-
-def incoming_schema(frame: DataFrame) -> pa.Schema:
-    """Return the Arrow schema that executors will see."""
-    return to_arrow_schema(frame.schema, timezone="UTC")
-
-
 def store_frame(frame: DataFrame, plan: StoringPlan, *, updates: bool = False) -> list[StoredPart]:
     """Store the rows of a frame, and return what was stored."""
-    Conformer(
-        incoming_schema(frame), plan.schema, updates=updates
-    )  # what types alone can tell, before any task
-
+    # What types alone can tell, before any task.
+    Conformer(incoming_schema(frame.schema), plan.schema, updates=updates)
     names = frame.columns
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -101,7 +47,7 @@ def store_frame(frame: DataFrame, plan: StoringPlan, *, updates: bool = False) -
         return _store_task(plan, named, updates=updates)
 
     # PySpark looks columns up by names that it does not quote, which goes wrong for `a.b`.
-    numbered = frame.toDF(*(f"c{at}" for at in range(len(names))))
+    numbered = arrow_frame(frame).toDF(*(f"c{at}" for at in range(len(names))))
     rows = numbered.mapInArrow(run, _RESULT).collect()
     misfit = next((row.misfit for row in rows if row.misfit is not None), None)
     if misfit is not None:

@@ -9,6 +9,7 @@ import pyarrow as pa
 
 from instar.skipping import Conjunct, Verdict, explain_conjuncts, explain_part
 from instar.state.chunk import FILES
+from instar.table.audit import Skipping
 from instar.table.manifest import keep_parts
 from instar.table.pruning import needed_parts, part_bounds, total_bytes
 
@@ -53,6 +54,8 @@ class ScanReport:
     conjuncts: tuple[Conjunct, ...]
     """The conditions that are joined by AND, and how many parts each excludes alone."""
     parts: tuple[PartReport, ...] = ()
+    skipping: str = "on"
+    """The mode of the scan: in `off` and `audit` everything is read, whatever the filter needs."""
 
     @property
     def skipped(self) -> int:
@@ -65,13 +68,14 @@ def report_scan(
     state: TableState,
     considered: tuple[Columns, Mask],
     condition: Condition,
+    mode: Skipping,
     *,
     parts: bool = False,
 ) -> ScanReport:
     """Report on the parts of a scan, which are given with their mask among the live parts of the state."""
     columns, mask = considered
     needed = needed_parts(chunks, state, condition)
-    read = keep_parts(columns, needed.read[mask])
+    read = keep_parts(columns, needed.read[mask]) if mode is Skipping.ON else columns
     known = part_bounds(chunks, state, condition.expression)
     chosen = pa.array(mask)
     bounds = {field_id: batch.filter(chosen) for field_id, batch in known.bounds.items()}
@@ -85,19 +89,25 @@ def report_scan(
         total_bytes(columns),
         total_bytes(read),
         needed.chunks,
-        needed.chunks_skipped,
+        needed.chunks_skipped if mode is Skipping.ON else 0,
         explain_conjuncts(condition.expression, bounds, rows, condition.now),
-        _part_reports(columns, bounds, rows, condition) if parts else (),
+        _part_reports(columns, bounds, rows, condition, mode) if parts else (),
+        mode.value,
     )
 
 
 def _part_reports(
-    columns: Columns, bounds: Mapping[int, pa.RecordBatch], rows: pa.Array, condition: Condition
+    columns: Columns,
+    bounds: Mapping[int, pa.RecordBatch],
+    rows: pa.Array,
+    condition: Condition,
+    mode: Skipping,
 ) -> tuple[PartReport, ...]:
     reports = []
     for at, file in enumerate(columns[FILES].to_pylist()):
         reason = explain_part(condition.expression, bounds, rows, at, condition.now)
-        reports.append(
-            PartReport(file["key"], file["rows"], file["size"], reason.verdict is Verdict.READ, reason.text)
-        )
+        needed = reason.verdict is Verdict.READ
+        why = reason.text if needed or mode is Skipping.ON else f"skipping is {mode}, though {reason.text}"
+        read = needed or mode is not Skipping.ON
+        reports.append(PartReport(file["key"], file["rows"], file["size"], read, why))
     return tuple(reports)

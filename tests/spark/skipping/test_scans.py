@@ -178,6 +178,46 @@ def test_every_scan_of_a_query_is_reported(session: SparkSession, store: Store, 
     assert excludes["(s > 'k')"] == 0
 
 
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_a_subquery_is_reported_once(session: SparkSession, table: Table, adaptive: str) -> None:
+    """However many conditions mention it; what is compared with its result is shown in words."""
+    session.conf.set("spark.sql.adaptive.enabled", adaptive)
+    table.read(session).createOrReplaceTempView("fact")
+    table.read(session).createOrReplaceTempView("dim")
+    found = session.sql("select * from fact where id = (select max(id) from dim where s = 'k0030')")
+    for _ in range(2):
+        fact, dim = instar.scan_reports(found)
+        assert (fact.read, dim.read) == (PARTS, 1)
+        assert fact.condition == "((id is not null) and (id = (a subquery)))"
+        assert ids(found) == [30]
+
+
+@pytest.mark.parametrize("mode", ["on", "off", "audit"])
+def test_a_report_says_what_is_read_in_the_mode_of_the_scan(
+    session: SparkSession, store: Store, mode: str
+) -> None:
+    """Whoever has chosen the mode: one query, the session or the table; and so does `explain`."""
+    made = store.create_table(f"mode-{mode}", "id bigint")
+    for number in range(3):
+        made.append(pa.table({"id": [number]}))
+    wanted = [(mode, 1 if mode == "on" else 3)]
+
+    def reported(frame: DataFrame) -> list[tuple[str, int]]:
+        return [(scan.skipping, scan.read) for scan in instar.scan_reports(frame.where("id = 1"))]
+
+    assert reported(made.snapshot(skipping=mode).to_spark(session)) == wanted
+    session.conf.set("instar.skipping", mode)
+    assert reported(made.read(session)) == wanted
+    session.conf.unset("instar.skipping")
+    made.configure(skipping=mode)
+    assert reported(made.read(session)) == wanted
+    assert reported(made.follow(session))[:1] == wanted
+    report = made.explain("id = 1", parts=True)
+    assert (report.skipping, report.read) == wanted[0]
+    assert sum(part.read for part in report.parts) == report.read
+    assert report.bytes_read == sum(part.size for part in report.parts if part.read)
+
+
 def test_what_is_consolidated_is_skipped_too(session: SparkSession, store: Store) -> None:
     """Filters go through the adding up of rows to the parts below it."""
     made = store.create_table("retracted", "id bigint, s string")

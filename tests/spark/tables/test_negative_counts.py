@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
+from pyspark.errors import AnalysisException
 
 import instar
 from instar.errors import NegativeCountError
@@ -98,3 +99,30 @@ def test_adding_the_row_back_heals_the_table(spark: SparkSession, table: Table) 
     table.append(pa.Table.from_pylist([{"k": 2, "v": "b"}], schema=LAYOUT))
     assert [tuple(row) for row in table.read(spark).collect()] == [(1, "a")]
     assert table.snapshot().to_arrow().to_pylist() == [{"k": 1, "v": "a"}]
+
+
+def test_a_wrong_query_is_told_from_it(spark: SparkSession, store: Store) -> None:
+    """A query that Spark refuses is refused by Spark, though its plan holds the words of the error."""
+    table = store.create_table("fact", "k int, v string")
+    table.append(pa.Table.from_pylist([{"k": 1, "v": "a"}, {"k": 2, "v": "b"}], schema=LAYOUT))
+    table.delete("k = 2", spark)
+    instar.register(spark, store)
+    for wrong in ("select nope from fact", "select sum(map('a', k)) from fact"):
+        with pytest.raises(AnalysisException):
+            spark.sql(wrong).collect()
+    with pytest.raises(AnalysisException, match="nope"):
+        table.read(spark).where("nope = 1")
+    with pytest.raises(AnalysisException, match="nope"):
+        table.delete("nope = 1", spark)
+
+
+@pytest.mark.parametrize("legacy", ["true", "false"])
+def test_it_is_found_in_the_failure_of_a_job(spark: SparkSession, table: Table, legacy: str) -> None:
+    """A failed job is wrapped in the error of whoever ran it, and Spark may say it without an error class."""
+    setting = "spark.sql.legacy.raiseErrorWithoutErrorClass"
+    spark.conf.set(setting, legacy)
+    try:
+        with pytest.raises(NegativeCountError, match=r"its count is -1\b.*\"v\":\"b\""):
+            table.read(spark)._jdf.queryExecution().toRdd().count()
+    finally:
+        spark.conf.unset(setting)

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import instar
-from instar.errors import ColumnNotFoundError, CorruptTableError, NegativeCountError
+from instar.errors import ColumnNotFoundError, CorruptTableError, NegativeCountError, UsageError
 from instar.table.leases import list_leases
 
 if TYPE_CHECKING:
@@ -72,3 +72,25 @@ def test_one_part_in_the_place_of_another_is_no_answer(tmp_path: Path) -> None:
     for where in (None, "a = 0 or a = 2"):
         with pytest.raises(CorruptTableError, match=one.name):
             table.snapshot().to_arrow(where)
+
+
+def test_a_mode_that_does_not_exist_is_refused_at_once(store: Store) -> None:
+    """Not only when a condition is asked, which may be never."""
+    table = store.create_table("modes", "a int")
+    with pytest.raises(UsageError, match="'skipping' cannot be 'maybe': it is one of off, audit, on"):
+        table.snapshot(skipping="maybe")
+
+
+@pytest.mark.parametrize("mode", ["off", "audit"])
+def test_an_explanation_says_that_everything_is_read(store: Store, mode: str) -> None:
+    """Where the table does not skip, no part is left out, whatever the condition excludes."""
+    table = store.create_table("modes", "a int")
+    table.append(pa.table({"a": pa.array([1], pa.int32())}))
+    assert (table.explain("a = 2").skipping, table.explain("a = 2").read) == ("on", 0)
+    table.configure(skipping=mode)
+    report = table.explain("a = 2", parts=True)
+    assert (report.skipping, report.read, report.skipped) == (mode, 1, 0)
+    assert report.bytes_read == report.bytes_total
+    assert report.parts[0].read
+    assert report.parts[0].why.startswith(f"skipping is {mode}, though (a = 2) is never true")
+    assert report.conjuncts[0].excludes == 1

@@ -15,7 +15,7 @@ import pytest
 
 from instar.errors import DataMismatchError, UsageError
 from instar.parts import conform, new_columns
-from instar.schema import format_type, parse_schema_ddl
+from instar.schema import arrow_schema, format_type, parse_schema_ddl
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -115,6 +115,26 @@ def test_whole_numbers_fit_by_their_values(given: pa.DataType, name: str) -> Non
                 conformed(pa.table({"a": pa.array([0, None, beyond, 1], given)}), f"a {name}")
             assert (caught.value.column, caught.value.row, caught.value.sample) == ("a", 2, str(beyond))
             assert f"this value of {given} is not exactly a {name}" in caught.value.reason
+
+
+@pytest.mark.parametrize("wrapped", [False, True])
+@pytest.mark.parametrize(("precision", "beyond"), [(38, 2**127 - 1), (38, -(10**38)), (5, 10**5)])
+def test_a_decimal_has_no_more_digits_than_its_type_says(
+    precision: int, beyond: int, *, wrapped: bool
+) -> None:
+    """Arrow can hold such a value, but no reader would take it: it is refused with its column and row."""
+    values = [10**precision - 1, beyond, 1 - 10**precision]
+    buffer = pa.py_buffer(b"".join(value.to_bytes(16, "little", signed=True) for value in values))
+    array = pa.Array.from_buffers(pa.decimal128(precision, 0), 3, [None, buffer])
+    ddl, path = f"a decimal({precision},0)", "a"
+    if wrapped:
+        array = pa.ListArray.from_arrays(pa.array([0, 1, 2, 3], pa.int32()), array)
+        ddl, path = f"a array<decimal({precision},0)>", "a.element"
+    with pytest.raises(DataMismatchError, match="has more digits than decimal") as caught:
+        conformed(pa.table({"a": array}), ddl)
+    assert (caught.value.column, caught.value.row, caught.value.sample) == (path, 1, str(beyond))
+    kept = pa.table({"a": array}).take([0, 2])
+    assert conformed(kept, ddl).column("a").to_pylist() == kept.column("a").to_pylist()
 
 
 def test_whole_numbers_fit_by_their_values_at_every_level() -> None:
@@ -303,6 +323,30 @@ def test_new_columns_are_found_at_every_level() -> None:
         new_columns(pa.schema([("z", pa.null())]), schema)
 
 
+def test_new_columns_are_nullable_at_every_level() -> None:
+    """Whatever the data says of its own nulls: the next data may have some."""
+    item = pa.field("element", pa.int32(), nullable=False)
+    given = pa.schema(
+        [
+            pa.field("s", pa.struct([pa.field("c", pa.int32(), nullable=False)]), nullable=False),
+            pa.field("l", pa.list_(item)),
+            pa.field("m", pa.map_(pa.string(), item)),
+        ]
+    )
+    found = [format_type(new.type) for new in new_columns(given, parse_schema_ddl("a int"))]
+    assert found == ["struct<c: int>", "array<int>", "map<string, int>"]
+
+
+def test_what_arrow_has_no_type_for_is_known_by_its_name() -> None:
+    """Intervals that one table hands to another are new columns of their type, and not whole numbers."""
+    ddl = "y interval year, s struct<h: interval hour to minute>"
+    given = arrow_schema(parse_schema_ddl(ddl))
+    found = [format_type(new.type) for new in new_columns(given, parse_schema_ddl("a int"))]
+    assert found == ["interval year", "struct<h: interval hour to minute>"]
+    with pytest.raises(DataMismatchError, match="is interval year, which is not int"):
+        conform(given.empty_table(), parse_schema_ddl("y int, s struct<h: interval hour to minute>"))
+
+
 # --- where data comes from ------------------------------------------------------------------------
 
 
@@ -316,6 +360,30 @@ def test_data_comes_in_many_forms() -> None:
             assert conformed(data, "a int, b string").to_pylist() == table.to_pylist(), type(data)
     with pytest.raises(UsageError, match="cannot read rows from list"):
         conform([1, 2], parse_schema_ddl("a int"))
+
+
+@pytest.mark.parametrize("data", [pl.Series([1]), pd.Series([1]), pa.chunked_array([[1]]), [1]])
+def test_what_has_no_rows_of_columns_is_refused(data: object) -> None:
+    """Single values are no rows, whatever library they come from."""
+    with pytest.raises(UsageError, match="cannot read rows from"):
+        conform(data, parse_schema_ddl("a int"))
+
+
+def test_data_without_columns_is_refused() -> None:
+    """Rows without columns would all be lost."""
+    with pytest.raises(UsageError, match="the data has no columns"):
+        conform(pa.table({}), parse_schema_ddl("a int"))
+
+
+@pytest.mark.parametrize("values", [[1, "x"], [b"x", 1], [{1: 2}, 3], [object()]])
+def test_objects_of_many_types_are_refused(values: list[Any]) -> None:
+    """A column of pandas or Polars that holds any Python object is named."""
+    with pytest.raises(DataMismatchError, match="its values are not of one type") as caught:
+        conform(pd.DataFrame({"a": [1] * len(values), "b c": values}), parse_schema_ddl("a int"))
+    assert caught.value.column == "b c"
+    frame = pl.DataFrame({"b": pl.Series(values, dtype=pl.Object)})
+    with pytest.raises(DataMismatchError, match="it holds Python objects"):
+        conform(frame, parse_schema_ddl("b binary"))
 
 
 def test_missing_values_of_pandas_are_nulls() -> None:
@@ -368,6 +436,18 @@ def test_views_of_lists_are_read_in_order(make: type[pa.Array]) -> None:
 def test_other_encodings_of_the_same_values_fit(array: pa.Array, ddl: str, expected: list[Any]) -> None:
     """Fixed-size lists, run lengths, fixed-size bytes, transparent extensions, dictionaries."""
     assert conformed(pa.table({"a": array}), f"a {ddl}")["a"].to_pylist() == expected
+
+
+def test_categories_of_polars_are_texts() -> None:
+    """`Categorical` and `Enum`, whose texts Arrow keeps as views, fit a string column, also inside lists."""
+    texts = ["b", None, "a", "b"]
+    for type_ in (pl.Categorical(), pl.Enum(["a", "b"])):
+        data = pl.DataFrame({"a": pl.Series(texts, dtype=type_), "b": [[text] for text in texts]})
+        data = data.with_columns(pl.col("b").cast(pl.List(type_)))
+        assert conformed(data, "a string, b array<string>").to_pydict() == {
+            "a": texts,
+            "b": [[text] for text in texts],
+        }
 
 
 def test_errors_survive_the_way_from_an_executor() -> None:

@@ -17,6 +17,7 @@ from instar.skipping.coercion import DATE, LONG, TIMESTAMP, cast
 from instar.skipping.expression import BOOLEAN, Anything, Call, Column, Expression, Literal, Now
 from instar.skipping.functions import Function, Mode
 from instar.skipping.kinds import comparable, name_of
+from instar.skipping.wording import word_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -184,14 +185,23 @@ def _comparison(reader: Reader, node: Node) -> Expression:
         return Call(_COMPARISONS[node.name], args, BOOLEAN)
     if node.name == "EqualNullSafe":
         return Call(Function.EQUAL_NULL_SAFE, args, BOOLEAN)
-    return Anything(node.name, BOOLEAN)
+    return _in_words(_COMPARISONS[node.name], args)
+
+
+def _in_words(function: Function, args: Sequence[Expression]) -> Anything:
+    """Say what is asked, though nothing follows from it."""
+    return Anything(word_call(function, [str(arg) for arg in args], BOOLEAN, Mode.UNKNOWN), BOOLEAN)
+
+
+def _subquery(_: Reader, __: Node) -> Expression:
+    return Anything("(a subquery)")
 
 
 def _in(reader: Reader, node: Node) -> Expression:
     args = reader.read_all(node.children)
-    return (
-        Call(Function.IN, args, BOOLEAN) if comparable(arg.type for arg in args) else Anything("In", BOOLEAN)
-    )
+    if comparable(arg.type for arg in args):
+        return Call(Function.IN, args, BOOLEAN)
+    return _in_words(Function.IN, args)
 
 
 def _in_set(reader: Reader, node: Node) -> Expression:
@@ -281,6 +291,7 @@ _SPECIAL: Final[dict[str, Callable[[Reader, Node], Expression | None]]] = {
     **dict.fromkeys(_CHOICES, _choice),
     "In": _in,
     "InSet": _in_set,
+    "ScalarSubquery": _subquery,
     "If": _case,
     "CaseWhen": _case,
     "TryEval": _try,
