@@ -13,19 +13,34 @@ __all__ = ["columns_read", "file_scans"]
 
 
 def file_scans(plan: Any) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
-    """Yield the file scans of a plan, also those of subqueries and of plans inside plans."""
-    name = plan.getClass().getSimpleName()
-    if name == "FileSourceScanExec":
-        yield plan
+    """Yield the file scans of a plan, also those of subqueries and of plans inside plans, each once.
+
+    A subquery runs once, and every node that mentions its result knows it.
+    """
+    seen: set[int] = set()
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        number = node.id()
+        if number in seen:
+            continue
+        seen.add(number)
+        name = node.getClass().getSimpleName()
+        if name == "FileSourceScanExec":
+            yield node
+        waiting += reversed(list(_below(node, name)))
+
+
+def _below(node: Any, name: str) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
     if name == "AdaptiveSparkPlanExec":
-        yield from file_scans(plan.executedPlan())
+        yield node.executedPlan()
     if name == "InMemoryTableScanExec":
-        yield from file_scans(plan.relation().cachedPlan())
+        yield node.relation().cachedPlan()
     if name.endswith("QueryStageExec"):  # a part of an adaptive plan that has been run
-        yield from file_scans(plan.plan())
-    for sequence in (plan.children(), plan.subqueries()):
+        yield node.plan()
+    for sequence in (node.children(), node.subqueries()):
         for at in range(sequence.size()):
-            yield from file_scans(sequence.apply(at))
+            yield sequence.apply(at)
 
 
 def columns_read(plan: Any, label: str) -> frozenset[str] | None:  # noqa: ANN401 -- a physical plan
