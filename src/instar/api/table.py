@@ -166,8 +166,9 @@ class Table:
         """Return a DataFrame whose every query reads the rows of its moment, under the schema of now.
 
         Spark plans a frame once: the same action on it again gives the rows of the first time, and a query
-        that is made from it, such as `frame.where(…)`, those of its own. Each is checked with all columns of
-        the schema, whatever it selects: if they can no longer be honoured, `ReaderFencedError` is raised.
+        that is made from it, such as `frame.where(…)`, those of its own. If a column that it reads can
+        no longer be honoured, it raises `ReaderFencedError`; where the table holds retractions that is every
+        column, for they tell which rows are equal.
         """
         from instar.spark import following_frame  # noqa: PLC0415 -- only who needs Spark loads it
 

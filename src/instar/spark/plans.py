@@ -12,10 +12,11 @@ if TYPE_CHECKING:
 __all__ = ["columns_read", "file_scans"]
 
 
-def file_scans(plan: Any) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
+def file_scans(plan: Any, *, cached: bool = False) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
     """Yield the file scans of a plan, also those of subqueries and of plans inside plans, each once.
 
-    A subquery runs once, and every node that mentions its result knows it.
+    A subquery runs once, and every node that mentions its result knows it. Scans for a frame that is cached
+    are left out unless they are asked for: they may have run long ago.
     """
     seen: set[int] = set()
     waiting = [plan]
@@ -28,14 +29,14 @@ def file_scans(plan: Any) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
         name = node.getClass().getSimpleName()
         if name == "FileSourceScanExec":
             yield node
+        if name == "InMemoryTableScanExec" and cached:
+            waiting.append(node.relation().cachedPlan())
         waiting += reversed(list(_below(node, name)))
 
 
 def _below(node: Any, name: str) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
     if name == "AdaptiveSparkPlanExec":
         yield node.executedPlan()
-    if name == "InMemoryTableScanExec":
-        yield node.relation().cachedPlan()
     if name.endswith("QueryStageExec"):  # a part of an adaptive plan that has been run
         yield node.plan()
     for sequence in (node.children(), node.subqueries()):
@@ -46,7 +47,7 @@ def _below(node: Any, name: str) -> Iterator[Any]:  # noqa: ANN401 -- a physical
 def columns_read(plan: Any, label: str) -> frozenset[str] | None:  # noqa: ANN401 -- a physical plan
     """Return the physical columns that all scans with this label read together; None if there is none."""
     found = []
-    for scan in file_scans(plan):
+    for scan in file_scans(plan, cached=True):
         index = find_index(scan.relation().location())
         if index is not None and index.toString() == label:
             found.append(frozenset(scan.requiredSchema().fieldNames()))
