@@ -99,6 +99,7 @@ class World:
             blob(self.blob),
             consensus(logs),
             clock=self.clock,
+            most_ahead_ms=None,
             new_id=lambda: f"{next(self._ids):032x}",
             author=lambda: "tester",
             patience=self.patience,

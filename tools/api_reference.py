@@ -111,7 +111,7 @@ SOURCE_OPTIONS: Final = {
     "changes": Option("`read`", "`true`: updates, with `_ts` and `_diff`; a stream has them anyway"),
     "evolve": Option(_WRITING, "`true`: columns that the table has not are added, as by `Table.append`"),
     "apply": Option(_WRITING, "`true`: `_diff` adds and retracts, as for `Table.apply`; `_ts` is ignored"),
-    "token": Option("`write`", "makes writing again with the same one do nothing"),
+    "token": Option("`write`", "makes writing again with the same one do nothing; 1 to 256 bytes"),
 }
 _SPELT: Final = {"storage": "`AWS_…`, `GOOGLE_…`, `AZURE_…`"}
 

@@ -27,6 +27,7 @@
     ├── NegativeCountError              a row was retracted more often than it was added: add it back
     ├── SkippingViolationError          a proof about a part was wrong: read everything, and report it
     └── StorageError                    the store did not do it
+        ├── StorageDeniedError          it does not allow it
         └── StorageTimeoutError         the store may or may not have done it
 
 Each class has a stable `code`, typed fields, and builds its own message: what, why, what next.
@@ -64,6 +65,7 @@ __all__ = [
     "SchemaMismatchError",
     "SchemaNotFoundError",
     "SkippingViolationError",
+    "StorageDeniedError",
     "StorageError",
     "StorageTimeoutError",
     "StoreNotFoundError",
@@ -434,6 +436,12 @@ class StorageError(InstarError):
         super().__init__(f"{operation} failed: {why}")
 
 
+class StorageDeniedError(StorageError):
+    """The store does not allow it to this user, or to anybody: it may be read only."""
+
+    code = "storage-denied"
+
+
 class StorageTimeoutError(StorageError):
     """The store did not answer: the operation may or may not have happened."""
 
@@ -460,6 +468,7 @@ DISPOSITIONS: dict[type[InstarError], Disposition] = {
     NegativeCountError: Disposition(10, 500),
     SkippingViolationError: Disposition(11, 500),
     StorageError: Disposition(9, 503),
+    StorageDeniedError: Disposition(9, 403),
     StorageTimeoutError: Disposition(9, 504),
 }
 

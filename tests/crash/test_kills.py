@@ -23,9 +23,10 @@ KILLS = 110
 
 
 def test_a_process_killed_at_any_moment_loses_nothing(place: Place, nursery: Nursery, effort: int) -> None:
-    """After each kill the store opens, and every acknowledged commit is there exactly once.
+    """After each kill the next process opens the store; every acknowledged commit is there exactly once.
 
-    A killed process leaves at most one commit that it did not live to tell of.
+    What was acknowledged is remembered here, so that a look after every fourth kill sees it all. A killed
+    process leaves at most one commit that it did not live to tell of.
     """
     chance = random.Random(7)
     parts: set[str] = set()

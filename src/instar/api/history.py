@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.state import (
     Appended,
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 __all__ = ["CommitInfo", "describe_entry", "schema_of"]
 
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_FIRST: Final = datetime.min.replace(tzinfo=UTC)
+_LAST: Final = datetime.max.replace(tzinfo=UTC)
+
 
 class CommitInfo(NamedTuple):
     """One line of a table's log: who did what, when, under which schema."""
@@ -29,7 +33,7 @@ class CommitInfo(NamedTuple):
     seqno: int
     """The version of the table that the commit made."""
     at: datetime
-    """When it was made, by the clock of its writer, in UTC."""
+    """When it was made, by the clock of its writer, in UTC; of a clock beyond year 9999, its last moment."""
     by: str
     """The user and the machine."""
     what: str
@@ -44,8 +48,15 @@ def describe_entry(entry: Entry) -> CommitInfo:
     """Put an entry of a log into words."""
     commit = entry.commit
     what = "; ".join(_describe_step(step) for step in commit.steps)
-    at = datetime.fromtimestamp(commit.at / 1000, UTC)
-    return CommitInfo(entry.seqno, at, commit.by, what, schema_of(commit.steps), commit.id)
+    return CommitInfo(entry.seqno, _moment(commit.at), commit.by, what, schema_of(commit.steps), commit.id)
+
+
+def _moment(milliseconds: int) -> datetime:
+    """Return a time of a clock that may be wrong: nearest to it, if there is no such year."""
+    try:
+        return _EPOCH + timedelta(milliseconds=milliseconds)
+    except OverflowError:
+        return _LAST if milliseconds > 0 else _FIRST
 
 
 def _describe_step(step: Step) -> str:

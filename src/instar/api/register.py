@@ -16,11 +16,11 @@ def register(spark: SparkSession, store: Store) -> list[str]:
     """Make a temporary view of every table, and the source and sink `instar` known; return the names.
 
     A view follows its table: each query reads the state of its moment, under the schema that the table has
-    now. A frame is planned once: the same action on it again gives the rows of the first time. A query is
-    checked with all columns of that schema, whatever it selects: if they can no longer be honoured, it
-    raises `ReaderFencedError`; registering again takes the schemas of then, and tables that are new. A view
-    of the same name is replaced, in this session only; no setting of the session is changed. Names with `/`
-    are quoted in SQL: select * from `billing/events`.
+    now. A frame is planned once: the same action on it again gives the rows of the first time. If a
+    column that a query reads can no longer be honoured, it raises `ReaderFencedError`; where the table holds
+    retractions that is every column, for they tell which rows are equal. Registering again takes the schemas
+    of then, and tables that are new. A view of the same name is replaced, in this session only; no setting
+    of the session is changed. Names with `/` are quoted in SQL: select * from `billing/events`.
 
     A client of Spark Connect has no views, for they need the JVM: where the store has tables, the source and
     sink are made known and then `UsageError` is raised. `instar.spark.register_source(spark)` does the

@@ -8,6 +8,7 @@ from instar.api.table import GRACE_MS, Table
 from instar.table import (
     TableLog,
     VacuumReport,
+    check_clock,
     check_consensus,
     check_table_name,
     create_table,
@@ -19,12 +20,13 @@ from instar.table import (
     vacuum_table,
     write_marker,
 )
-from instar.table.tables import log_names
+from instar.table.tables import UNREADABLE, log_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from types import TracebackType
 
+    from instar.errors import InstarError
     from instar.schema import SchemaLike
     from instar.state import ConfigValue
     from instar.table import Services, StoreMarker
@@ -54,10 +56,10 @@ class Store:
     ) -> Table:
         """Create a table. Its files are sorted by `order_by`; `key` identifies a row for upserts.
 
-        A name is one or more segments joined by `/`, such as `billing/events`. Both kinds of columns are
-        given by path, members of structs included (`addr.city`); columns of the key can never be dropped.
-        `options` are those of `Table.configure`. If there is a table of this name, `TableExistsError` is
-        raised.
+        A name is one or more segments joined by `/`, such as `billing/events`, of characters that can be
+        seen. Both kinds of columns are given by path, members of structs included (`addr.city`); columns of
+        the key can never be dropped. `options` are those of `Table.configure`. If there is a table of this
+        name, `TableExistsError` is raised.
         """
         self.initialise()
         log = create_table(self._services, name, schema, order_by=order_by, key=key, options=options)
@@ -75,13 +77,17 @@ class Store:
         """Return the names of the tables, in order; with a prefix, of those that begin with it."""
         return list_tables(self._found(), prefix)
 
-    def find_tables(self, prefix: str = "") -> list[Table]:
+    def find_tables(
+        self, prefix: str = "", *, unreadable: dict[str, InstarError] | None = None
+    ) -> list[Table]:
         """Open all tables whose names begin with a prefix, at once, in the order of their names.
 
-        Their states are read side by side, so it is much faster than opening them one by one.
+        Their states are read side by side, so it is much faster than opening them one by one. A table that
+        is damaged, or of a newer format, raises its error; if a dict is given as `unreadable`, the error is
+        put there under the table's name, and the others are opened.
         """
         services = self._found()
-        return [Table(services, log) for log in find_tables(services, prefix)]
+        return [Table(services, log) for log in find_tables(services, prefix, unreadable)]
 
     def drop_table(self, name: str) -> None:
         """End a table. Its name is free at once; what it held goes with the next vacuum of the store.
@@ -91,11 +97,23 @@ class Store:
         drop_table(self._found(), name)
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
-        """Vacuum every table, as `Table.vacuum` does, and what tables that were dropped have left."""
+        """Vacuum every table, as `Table.vacuum` does, and what tables that were dropped have left.
+
+        A table that cannot be read is left alone, and its error raised once the others have been vacuumed.
+        """
         services = self._found()
-        reports = [
-            vacuum_table(services, name, grace_ms=grace_ms, dry_run=dry_run) for name in log_names(services)
-        ]
+        self._check_logs(services)
+        if not dry_run and self._unwritten is None:
+            check_clock(services)
+        reports = []
+        unreadable: list[InstarError] = []
+        for name in log_names(services):
+            try:
+                reports.append(vacuum_table(services, name, grace_ms=grace_ms, dry_run=dry_run))
+            except UNREADABLE as error:
+                unreadable.append(error)
+        if unreadable:
+            raise unreadable[0]
         reports.append(vacuum_store(services, grace_ms=grace_ms, dry_run=dry_run))
         return VacuumReport(*(sum(column) for column in zip(*reports, strict=True)))
 
@@ -118,6 +136,12 @@ class Store:
             if marker is not None:
                 self._adopt(marker)
         return self._services
+
+    def _check_logs(self, services: Services) -> None:
+        """Raise if the logs are not where they were, in which case all would look like rubbish."""
+        marker = find_marker(services.blob)
+        if marker is not None:
+            check_consensus(marker, marker.consensus, services.consensus, self.location)
 
     def _adopt(self, marker: StoreMarker) -> None:
         """Take the store that is there for this one, if its logs are where this one looks for them."""

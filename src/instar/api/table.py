@@ -12,7 +12,7 @@ from instar.errors import UsageError
 from instar.schema import Schema, SchemaUpdate, as_schema
 from instar.schema.matching import match_by_name
 from instar.state.commands import configure, evolve
-from instar.table import VacuumReport, vacuum_table
+from instar.table import VacuumReport, check_clock, vacuum_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -85,7 +85,7 @@ class Table:
         not fit raises `DataMismatchError` with the column, the row and the reason, and nothing is committed.
 
         A token makes calling again with the same one do nothing and return what the first call did. It is
-        remembered until 1,000 commits with other tokens have followed.
+        text of at most 256 bytes, and remembered until 1,000 commits with other tokens have followed.
 
         With `evolve`, columns and struct members that the table has not are added in the same commit, at
         the end and nullable at every level, in the narrowest type that holds the data's. Without, they do
@@ -106,8 +106,9 @@ class Table:
 
         The data has the columns of the table and `_diff`, any whole number: how often the row is added.
         Without it, rows are added once. `_ts`, if there is one, is the time of each update, not before
-        `upper`. Whether a row is there is not looked up: one that is retracted more often than it was added
-        makes reading raise `NegativeCountError`. `token` and `expected_upper` are those of `append`.
+        `upper` and not after 2^62. Whether a row is there is not looked up: one that is retracted more often
+        than it was added makes reading raise `NegativeCountError`. `token` and `expected_upper` are those of
+        `append`.
         """
         wishes = Wishes(token, updates=True, expected_upper=expected_upper)
         return write_data(self._services, self._log, changes, wishes)
@@ -165,8 +166,9 @@ class Table:
         """Return a DataFrame whose every query reads the rows of its moment, under the schema of now.
 
         Spark plans a frame once: the same action on it again gives the rows of the first time, and a query
-        that is made from it, such as `frame.where(…)`, those of its own. Each is checked with all columns of
-        the schema, whatever it selects: if they can no longer be honoured, `ReaderFencedError` is raised.
+        that is made from it, such as `frame.where(…)`, those of its own. If a column that it reads can
+        no longer be honoured, it raises `ReaderFencedError`; where the table holds retractions that is every
+        column, for they tell which rows are equal.
         """
         from instar.spark import following_frame  # noqa: PLC0415 -- only who needs Spark loads it
 
@@ -220,17 +222,24 @@ class Table:
         """
         if limit is not None and limit < 1:
             raise UsageError(f"limit={limit} commits: ask for one or more, or leave it out for all of them")
-        state = self._log.refresh()
-        start = 0 if limit is None or state is None else max(0, state.seqno + 1 - limit)
-        return [describe_entry(entry) for entry in reversed(list(self._log.entries(start)))][:limit]
+        state, own = self._log.refresh(), self._log.table_id
+        start = 0
+        if limit is not None and state is not None and state.table_id == own:
+            start = max(0, state.seqno + 1 - limit)
+        entries = [entry for entry in self._log.entries(start) if entry.commit.table_id == own]
+        return [describe_entry(entry) for entry in reversed(entries)][:limit]
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
         """Delete what nothing can reach any more and is older than the grace period, in milliseconds.
 
         That is what writes left that never committed, what newer rollups have replaced, and old entries of
-        the log. Whoever reads or writes is not disturbed. With `dry_run`, only the report is made.
+        the log. Whoever reads or writes is not disturbed. With `dry_run`, only the report is made, of what
+        can go as things stand: a real one may first write a rollup that replaces others, and take these too.
         """
-        return vacuum_table(self._services, self.name, grace_ms=grace_ms, dry_run=dry_run)
+        if not dry_run:
+            check_clock(self._services)
+        table_id = self._log.table_id
+        return vacuum_table(self._services, self.name, grace_ms=grace_ms, dry_run=dry_run, table_id=table_id)
 
     def _evolve(self, expected_id: int | None, schema: SchemaLike) -> int:
         def decide(state: TableState | None) -> tuple[Step, ...]:

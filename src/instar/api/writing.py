@@ -12,6 +12,7 @@ from instar.errors import ConflictError, UsageError, WriterFencedError
 from instar.parts import DIFF, conform, key_stats, open_stream, rank_rows
 from instar.schema import arrow_schema
 from instar.state import Appended
+from instar.state.commands import check_token
 from instar.table import Committed
 from instar.table.read import read_snapshot
 from instar.table.snapshot import plan_keys, plan_snapshot, resolve_reader
@@ -57,6 +58,7 @@ def write_data(services: Services, log: TableLog, data: Data, wishes: Wishes) ->
     token, evolve, dropped, schema_id, updates, expected_upper = wishes
     if dropped not in {"refuse", "discard"}:
         raise UsageError(f"dropped={dropped!r}: values of dropped columns are 'refuse'd or 'discard'ed")
+    check_token(token)
     state = log.load()
     if token is not None and state.find_token(token) is not None:
         return as_commit(Committed(state, None), token)

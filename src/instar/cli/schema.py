@@ -110,7 +110,8 @@ def diff(
             raise SchemaNotFoundError(table, schema_id, latest=history.latest_id)
     if old > newer:
         raise UsageError(f"schema {old} is newer than schema {newer}: give the older one first")
-    _answer(judge(History.fold(history.schemas[: old + 1]), history.schemas[newer]), as_json=as_json)
+    verdict = judge(History.fold(history.schemas[: old + 1]), history.schemas[newer])
+    _answer(verdict, as_json=as_json, old_id=old, new_id=newer)
 
 
 @app.command()
@@ -149,9 +150,9 @@ def evolve(  # noqa: PLR0913 -- one option for each kind of step
         update = opened_table.evolve()
         _take(update, rename=rename, drop=drop, nullable=nullable, widen=widen, add=add)
         verdict = judge(history, (update if to is None else _toward(update, to)).schema)
-        if not dry_run and verdict.changes:
-            update.commit()
-        _answer(verdict, as_json=as_json)
+        changes = verdict.changes and not dry_run
+        schema_id = update.commit() if changes else history.latest_id
+        _answer(verdict, as_json=as_json, schema_id=schema_id)
 
 
 def _take(update: SchemaUpdate, **steps: list[str] | None) -> None:
@@ -189,10 +190,10 @@ def _toward(update: SchemaUpdate, target: str) -> SchemaUpdate:
         raise UsageError(f"{error}\n{hint}") from None
 
 
-def _answer(verdict: Verdict, *, as_json: bool) -> None:
-    """Print a verdict, and exit with 1 if it is no."""
+def _answer(verdict: Verdict, *, as_json: bool, **ids: int) -> None:
+    """Print a verdict, as JSON with the ids of the schemas, and exit with 1 if it is no."""
     if as_json:
-        print_json(verdict.to_json())
+        print_json({**ids, **verdict.to_json()})
     else:
         _print(verdict)
     if not verdict.compatible:

@@ -10,10 +10,12 @@ import instar
 from instar.cli.options import ConsensusOption, StoreOption, TableArgument, open_store
 from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, print_table
 from instar.cli.schema import read_schema
+from instar.errors import disposition
 from instar.schema import format_path
 
 if TYPE_CHECKING:
     from instar import Table
+    from instar.errors import InstarError
     from instar.state import ConfigValue
 
 __all__ = ["create", "describe", "drop", "init", "log", "tables"]
@@ -53,6 +55,9 @@ def tables(
 ) -> None:
     """List the tables of a store.
 
+    One that cannot be read, because it is damaged or of a newer format, is named in the error at the end, or
+    in JSON by an object with its error.
+
     Examples:
 
         instar tables --store lake
@@ -60,28 +65,24 @@ def tables(
         INSTAR_STORE=lake instar tables billing/ --json
 
     """
+    unreadable: dict[str, InstarError] = {}
     with open_store(store, consensus) as opened:
-        found = [_facts(table) for table in opened.find_tables(prefix)]
+        found = [_facts(table) for table in opened.find_tables(prefix, unreadable=unreadable)]
     if as_json:
-        print_json([fact._asdict() for fact in found])
-        return
-    if not found:
+        errors = {name: {"code": error.code, "message": str(error)} for name, error in unreadable.items()}
+        print_json(
+            [fact._asdict() for fact in found] + [{"name": name, "error": errors[name]} for name in errors]
+        )
+        codes = [disposition(error).exit_code for error in unreadable.values()]
+        raise typer.Exit(max(codes, default=0))
+    if found:
+        _print_tables(found)
+    elif not unreadable:
         console().print(
             f"There are no tables in {opened.location}" + (f" under {prefix}." if prefix else ".")
         )
-        return
-    rows = [
-        (
-            fact.name,
-            str(fact.schema_id),
-            str(fact.columns),
-            format_count(fact.parts),
-            format_count(fact.updates),
-            format_bytes(fact.bytes),
-        )
-        for fact in found
-    ]
-    print_table(("table", "schema", "columns", "parts", "updates", "size"), rows)
+    for error in unreadable.values():
+        raise error
 
 
 def create(
@@ -183,6 +184,21 @@ def drop(
         print_json({"dropped": table})
     else:
         console().print(f"Dropped {table}. `instar vacuum` removes its files.")
+
+
+def _print_tables(found: list[_Facts]) -> None:
+    rows = [
+        (
+            fact.name,
+            str(fact.schema_id),
+            str(fact.columns),
+            format_count(fact.parts),
+            format_count(fact.updates),
+            format_bytes(fact.bytes),
+        )
+        for fact in found
+    ]
+    print_table(("table", "schema", "columns", "parts", "updates", "size"), rows)
 
 
 class _Facts(NamedTuple):

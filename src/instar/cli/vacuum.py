@@ -15,7 +15,9 @@ __all__ = ["vacuum"]
 def vacuum(
     table: Annotated[str | None, typer.Argument(help="One table; without it, the whole store.")] = None,
     *,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be deleted.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only say what can be deleted as things stand.")
+    ] = False,
     grace: Annotated[str, typer.Option(help="Leave alone what is younger: 90s, 30m, 24h, 7d.")] = "24h",
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
@@ -24,7 +26,8 @@ def vacuum(
     """Delete what no reader, writer or table can reach any more, and cut off the log that nobody needs.
 
     Readers and writers may go on meanwhile. The grace period should be longer than the longest pause of a
-    process that is alive: it protects those whose lease expired while they were asleep.
+    process that is alive: it protects those whose lease expired while they were asleep, and those that read
+    without one, because they may not write. A machine whose clock is ahead of the store's does not vacuum.
 
     Examples:
 
@@ -42,7 +45,7 @@ def vacuum(
     if as_json:
         print_json({**report._asdict(), "dry_run": dry_run})
         return
-    verb = "Would delete" if dry_run else "Deleted"
+    verb = "Would delete at least" if dry_run else "Deleted"
     console().print(
         f"{verb} {format_count(report.objects, 'object')} ({format_bytes(report.bytes)}) "
         f"and {format_count(report.log_entries, 'log entry', 'log entries')}; "

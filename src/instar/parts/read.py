@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec.structs import replace
 
-from instar.errors import CorruptTableError, UsageError
+from instar.errors import CorruptTableError, NotFoundError, StorageError, UsageError
 from instar.parts.layout import DIFF, KEY, TS, file_schema, parquet_leaves, update_schema
 from instar.schema import Field, List, Map, Names, Primitive, Schema, Struct, Type, plan_migration
 
@@ -45,7 +45,7 @@ def read_part(
 
     `source` is a path, the bytes of the file, or an open file. With `updates`, `_ts` and `_diff` follow
     the columns; `ts` is the time of the part's batch, for parts that do not say their own. A file that is
-    not the one that `part` speaks of raises `CorruptTableError`.
+    missing, or not the one that `part` speaks of, raises `CorruptTableError`.
     """
     if updates and part.ts_min is None and ts is None:
         raise UsageError("the time of a part without times of its own is that of its batch: give it as ts")
@@ -159,7 +159,8 @@ def _opened(source: Source, part: Part) -> Iterator[pq.ParquetFile]:
         _check(part, "rows", part.rows, file.metadata.num_rows)
         named = (file.metadata.metadata or {}).get(KEY.encode(), b"nothing")
         if named != part.key.encode():
-            raise CorruptTableError(f"part {part.key}", f"its file says that it is {named.decode()!r}")
+            shown = named.decode(errors="backslashreplace")
+            raise CorruptTableError(f"part {part.key}", f"its file says that it is {shown!r}")
         yield file
 
 
@@ -181,7 +182,8 @@ def _batches(file: pq.ParquetFile, columns: list[str], part: Part) -> Iterator[p
 
 def _check_columns(file: pq.ParquetFile, projected: Schema, stored: list[str], part: Part) -> None:
     """Look for the columns that will be read."""
-    found = {file.schema.column(at).path for at in range(len(file.schema))}
+    with _corrupt_if_unreadable(part):
+        found = {file.schema.column(at).path for at in range(len(file.schema))}
     for path in (*(leaf.path for leaf in parquet_leaves(projected)), *stored):
         if path not in found:
             raise CorruptTableError(f"part {part.key}", f"it has no column {path}")
@@ -212,9 +214,11 @@ def _corrupt_if_unreadable(part: Part) -> Iterator[None]:
     """Tell a file that is not what was written from a store that did not answer, which has an errno."""
     try:
         yield
-    except (pa.ArrowException, OSError) as error:
+    except (NotFoundError, FileNotFoundError) as error:
+        raise CorruptTableError(f"part {part.key}", "its file is missing") from error
+    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if getattr(error, "errno", None) is not None:
-            raise
+            raise StorageError(f"reading part {part.key}", str(error)) from error
         raise CorruptTableError(f"part {part.key}", str(error)) from error
 
 

@@ -121,6 +121,11 @@ class Gateway:
         query = None if execution is None else self._executions.getQueryExecution(int(execution))
         return None if query is None else (int(execution), query.id())
 
+    def physical_plan(self, execution: int) -> Any:  # noqa: ANN401 -- a Java object
+        """Return the plan that an execution runs, or None if it has ended."""
+        query = self._executions.getQueryExecution(execution)
+        return None if query is None else query.executedPlan()
+
     def settings(self, names: Iterable[str]) -> dict[str, str]:
         """Return those of these settings that the session has."""
         conf = self.session.sessionState().conf()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import StoreNotFoundError, UsageError
+from instar.state.commands import check_token
 from instar.storage import consensus_kind, open_blob, open_consensus
 from instar.table import Services, TableLog, check_consensus, check_table_name, find_marker
 
@@ -59,6 +60,7 @@ class TableOptions(NamedTuple):
         check_consensus(marker, consensus_kind(self.consensus), consensus, blob.url)
         services = Services(blob, consensus, marker.log_prefix)
         check_table_name(self.table)
+        check_token(self.token)
         return services, TableLog(services, self.table)
 
 

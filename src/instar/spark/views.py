@@ -1,19 +1,23 @@
 """Views that follow their tables: every query reads the state that is current when it is planned.
 
 The schema is the one that a table had when its view was made, and is checked again in each state that is
-read. All parts of one query read one state of a table, and hold it until Spark forgets the query's plan.
+read; where some of it can no longer be honoured, what counts are the columns that a query reads. All parts
+of one query read one state of a table, and hold it until Spark forgets the query's plan.
 """
 
 from __future__ import annotations
 
 import threading
+from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from instar.errors import UsageError
+from instar.errors import ReaderFencedError, UsageError
+from instar.schema import Schema, check_reader, field_name
 from instar.spark.file_index import Keeper, Listing, Parts
 from instar.spark.gateway import gateway_of
 from instar.spark.listing import MERGE, SCAN, Lister
+from instar.spark.plans import columns_read
 from instar.spark.scan import merge_frame, scan_frame
 from instar.state.chunk import FILES
 from instar.table.snapshot import plan_snapshot, resolve_reader
@@ -26,6 +30,7 @@ if TYPE_CHECKING:
     from instar.spark.filters import Filters
     from instar.spark.gateway import Gateway
     from instar.spark.listing import Branch
+    from instar.state import TableState
     from instar.table import Services, TableLog
     from instar.table.pin import Pin
     from instar.table.report import ScanReport
@@ -81,12 +86,20 @@ class _Following:
             return Listing(lister.groups(held.plan, filters), held)
 
         def size() -> int:
-            return lister.size(self._current(listing=False).plan)
+            try:
+                return lister.size(self._current(listing=False).plan)
+            except ReaderFencedError:  # perhaps not of what this query reads, which only its plan can tell
+                return self._log.load().totals.bytes
 
         def report(filters: Filters) -> ScanReport:
-            return lister.report(self._plan().plan, filters)
+            return lister.report(self._plan(self._readable).plan, filters)
 
         return Parts(list_parts, size, report)
+
+    @property
+    def label(self) -> str:
+        """What the scan is called in plans."""
+        return f"instar:/{self._log.name}"
 
     def _current(self, *, listing: bool = True) -> _Held:
         """Return what the query reads that Spark is asking for: on its first question, the current state."""
@@ -97,13 +110,39 @@ class _Following:
         with self._lock:
             held = self._by_query.get(query)
             if held is None:
-                held = self._by_query[query] = self._plan()
+                read = partial(self._read_by, execution) if listing else None
+                held = self._by_query[query] = self._plan(read)
             self._running.hold(self._gateway, execution, held)
             return held
 
-    def _plan(self) -> _Held:
+    def _plan(self, narrow: Callable[[TableState], Reader | None] | None = None) -> _Held:
+        """Plan the current state; if the reader is fenced, for what is left of it, and if that is enough."""
         pin = self._log.pinned()
-        return _Held(plan_snapshot(self._services.chunks, pin.state, self._reader, None), pin)
+        try:
+            return _Held(plan_snapshot(self._services.chunks, pin.state, self._reader, None), pin)
+        except ReaderFencedError:
+            reader = None if narrow is None else narrow(pin.state)
+            if reader is None:
+                raise
+            plan = plan_snapshot(self._services.chunks, pin.state, reader, None)
+            if plan.merge[FILES].num_rows:  # rows are only equal by all the columns that there were
+                raise
+            return _Held(plan, pin)
+
+    def _read_by(self, execution: int, state: TableState) -> Reader | None:
+        """Return a reader of what an execution reads, or of anything if that is nothing; None if unknown."""
+        plan = self._gateway.physical_plan(execution)
+        read = None if plan is None else columns_read(plan, self.label)
+        if read is None:
+            return None
+        fields = tuple(field for field in self._reader.schema.fields if field_name(field.id) in read)
+        return self._reader._replace(schema=Schema(fields)) if fields else self._readable(state)
+
+    def _readable(self, state: TableState) -> Reader | None:
+        """Return a reader of the columns that can still be read, if there are any."""
+        fields = self._reader.schema.fields
+        honoured = tuple(field for field in fields if not check_reader(state.history, Schema((field,))))
+        return self._reader._replace(schema=Schema(honoured)) if honoured else None
 
     def _unknown(self, *, listing: bool) -> _Held:
         """Answer a query that cannot be told from others, and so may ask its questions of several states.
@@ -124,7 +163,7 @@ def following_frame(spark: SparkSession, services: Services, log: TableLog) -> D
     state = log.load()
     reader = resolve_reader(state, None, None)
     following = _Following(gateway_of(spark), services, log, reader)
-    label = f"instar:/{log.name}"
+    label = following.label
     fields = reader.schema.fields
     scan = scan_frame(spark, label, fields, following.parts(SCAN))
     merged = following.parts(MERGE)

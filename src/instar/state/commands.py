@@ -44,6 +44,7 @@ __all__ = [
     "advance_since",
     "append",
     "check_schema_id",
+    "check_token",
     "column_ids",
     "compact",
     "configure",
@@ -53,6 +54,8 @@ __all__ = [
 ]
 
 MAX_TIME: Final = 2**63 - 1
+MAX_TOKEN: Final = 256
+"""How many bytes of UTF-8 a token may have: a state carries a thousand of them."""
 
 
 def create(state: TableState | None, name: str, step: Created) -> tuple[Step, ...]:
@@ -99,6 +102,7 @@ def append(
     deleted one of them, the values could never be read, and the writer is fenced unless it discards them.
     """
     batch = step.batch
+    check_token(step.token)
     if step.token is not None and state.find_token(step.token) is not None:
         return ()
     expected = batch.lower if expected_upper is None else expected_upper
@@ -113,6 +117,22 @@ def append(
             state.name, lost, writer_schema=batch.schema_id, latest=state.history.latest_id
         )
     return (step,)
+
+
+def check_token(token: str | None) -> None:
+    """Raise unless a commit may have this token: text in UTF-8, of 1 to `MAX_TOKEN` bytes, or none."""
+    if token is None:
+        return
+    if not isinstance(token, str):
+        raise UsageError(f"a token is text, and {token!r} is {type(token).__name__}: give a str")
+    try:
+        size = len(token.encode())
+    except UnicodeEncodeError:
+        raise UsageError(f"token {token!r} is not text that UTF-8 can hold: leave out surrogates") from None
+    if not 1 <= size <= MAX_TOKEN:
+        raise UsageError(
+            f"a token has 1 to {MAX_TOKEN} bytes, and this one has {size}: give its hash instead"
+        )
 
 
 def check_schema_id(state: TableState, schema_id: int) -> None:

@@ -25,6 +25,11 @@ class StoredObject:
     size: int
     last_modified: datetime
 
+    @property
+    def modified_ms(self) -> int:
+        """When it was last put, by the store's clock, in milliseconds since 1970."""
+        return int(self.last_modified.timestamp() * 1000)
+
 
 class Blob(Protocol):
     """Objects by key, in one root that no key can leave.

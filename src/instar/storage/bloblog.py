@@ -103,6 +103,10 @@ class BlobConsensus:
             self.head(key)
         if self._seen.get(log, -1) != seqno - 1:
             return Appended.MISMATCH
+        if seqno and not self._exists(log, seqno - 1):
+            # Cut off since, or removed by other hands together with the whole store: an entry would float.
+            del self._seen[log]
+            return Appended.MISMATCH
         if not self._blob.put_if_absent(_entry(log, seqno), data):
             return Appended.MISMATCH
         self._confirm(log, seqno)

@@ -8,6 +8,7 @@ A file is staged under `.staging/`, synced, given its name in one step, and then
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import uuid
@@ -19,6 +20,7 @@ from instar.errors import (
     CorruptTableError,
     InvalidNameError,
     NotFoundError,
+    StorageDeniedError,
     StorageError,
     StorageTimeoutError,
 )
@@ -32,6 +34,7 @@ __all__ = ["DirectoryBlob"]
 
 _STAGING = ".staging"
 _STAGED = re.compile(rf"{re.escape(_STAGING)}/[0-9a-f]{{32}}")
+_FULL = (errno.ENOSPC, errno.EDQUOT)
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
@@ -190,13 +193,15 @@ class DirectoryBlob:
         except OSError as error:
             with suppress(OSError):
                 os.unlink(staged)
-            raise StorageError(operation, error.strerror or str(error)) from error
+            denied = error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
+            kind = StorageDeniedError if denied else StorageError
+            raise kind(operation, _why(error)) from error
 
     def _sync_name(self, path: str) -> None:
         try:
             _sync_directory(os.path.dirname(path))
         except OSError as error:
-            why = f"{error.strerror}; the file is there, but a power cut might still take it away"
+            why = f"{_why(error)}; the file is there, but a power cut might still take it away"
             raise StorageTimeoutError(f"syncing the directory of {path}", why) from error
 
     def _make_directory(self, directory: str) -> None:
@@ -268,7 +273,12 @@ def _reading(path: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise StorageError(f"reading {path}", error.strerror or str(error)) from error
+        raise StorageError(f"reading {path}", _why(error)) from error
+
+
+def _why(error: OSError) -> str:
+    why = error.strerror or str(error)
+    return f"{why}: free some, and try again" if error.errno in _FULL else why
 
 
 def _stored(key: str, status: os.stat_result) -> StoredObject:

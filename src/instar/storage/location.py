@@ -44,18 +44,20 @@ def open_blob(location: str | os.PathLike[str], options: Mapping[str, str] | Non
         raise UsageError("the location of a store is empty; name a directory or a URL")
     scheme = _scheme(text)
     if scheme is None:
-        return DirectoryBlob(Path(text).expanduser())
-    if scheme == "file":
-        return DirectoryBlob(_file_path(text))
+        return DirectoryBlob(_path(text))
     if scheme == "memory":
         return ObjectBlob.in_memory(_memory_name(text))
     shown = hide_password(text)
+    if scheme == "file":
+        _check_plain(text)
+        return DirectoryBlob(_file_path(text))
     if scheme in _CLOUDS:
         if shown != text:
             raise UsageError(
                 f"cannot open {shown}: the URL of an object store has no password; use options, "
                 "or variables of the environment such as AWS_SECRET_ACCESS_KEY"
             )
+        _check_plain(text)
         return ObjectBlob.open(text, options)
     raise UsageError(
         f"cannot open {shown} as a store of blobs: use a path, "
@@ -67,7 +69,7 @@ def open_consensus(location: str | None, blob: Blob, options: Mapping[str, str] 
     """Open the consensus service at a URL, or the one inside `blob` if there is no URL.
 
     `postgresql://…` takes everything that libpq does, and `schema=…` for the schema that holds the log, so
-    that several stores can share a database.
+    that several stores can share a database. A path has a `/` in it.
     """
     if location is None:
         return BlobConsensus(blob)
@@ -79,6 +81,11 @@ def open_consensus(location: str | None, blob: Blob, options: Mapping[str, str] 
     if scheme == "memory":
         name = _memory_name(location)
         return MemoryConsensus() if name is None else MemoryConsensus.named(name)
+    if scheme is None and "/" not in location:
+        raise UsageError(
+            f"consensus={location!r} is neither a URL nor a path: write postgresql://…, "
+            f"or ./{location} for a directory"
+        )
     if scheme is None or scheme == "file" or scheme in _CLOUDS:
         return BlobConsensus(open_blob(location, options))
     raise UsageError(
@@ -96,6 +103,28 @@ def consensus_kind(location: str | None) -> str:
 def _scheme(location: str) -> str | None:
     match = _SCHEME.match(location)
     return match and match[1].lower()
+
+
+def _check_plain(url: str) -> None:
+    """Raise if a URL says more than a place, or says it in a way that some would read as another place."""
+    shown = hide_password(url)
+    if "?" in url or "#" in url:
+        raise UsageError(
+            f"cannot open {shown}: the URL of a store ends with its path. Leave out `?` and `#` and what "
+            "follows; settings are given as options, or in the environment"
+        )
+    if {".", ".."}.intersection(unquote(url).split("/")):
+        raise UsageError(f"cannot open {shown}: a part of its path is `.` or `..`. Write the path without")
+
+
+def _path(text: str) -> Path:
+    try:
+        return Path(text).expanduser()
+    except RuntimeError as error:
+        raise UsageError(
+            f"cannot open {text}: nobody here has the home directory that it begins with. "
+            "Write the path in full, or ./~… for a directory of that name"
+        ) from error
 
 
 def _file_path(url: str) -> str:

@@ -16,10 +16,24 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
 import obstore
-from obstore.exceptions import AlreadyExistsError, BaseError, GenericError, JoinError
+from obstore.exceptions import (
+    AlreadyExistsError,
+    BaseError,
+    GenericError,
+    JoinError,
+    PermissionDeniedError,
+    UnauthenticatedError,
+)
 from obstore.store import MemoryStore, from_url
 
-from instar.errors import CorruptTableError, NotFoundError, StorageError, StorageTimeoutError, UsageError
+from instar.errors import (
+    CorruptTableError,
+    NotFoundError,
+    StorageDeniedError,
+    StorageError,
+    StorageTimeoutError,
+    UsageError,
+)
 from instar.storage.blob import Data, StoredObject
 from instar.storage.keys import check_key, check_prefix
 
@@ -36,10 +50,23 @@ _NEAR = 1 << 20  # bytes; obstore's own measure, so that it finds nothing left t
 _RETRIES = 5
 _CONFLICTS = 5
 
-# What proves that a request was not carried out: it was refused, or nobody was there to send it to.
-_REFUSED = re.compile(r"status code: 4(?!08)\d\d|tcp connect error|dns error")
+# What proves that a request was not carried out: it was refused, it could not be put together, or nobody
+# was there to send it to.
+_REFUSED = re.compile(r"status code: 4(?!08)\d\d|builder error|tcp connect error|dns error")
 # After a retry the last answer says nothing about the requests before it.
 _RETRIED = re.compile(r"after \d+ retries")
+
+_NO_BUCKET = re.compile(r"NoSuchBucket|ContainerNotFound|specified (?:bucket|container) does not exist")
+
+# What to do about errors whose own words do not tell.
+_HINTS = (
+    (re.compile(r"http://.*builder error"), "If the endpoint speaks plain HTTP, set AWS_ALLOW_HTTP=true"),
+    (
+        re.compile(r"/169\.254\.169\.254/"),
+        "Give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public bucket",
+    ),
+    (_NO_BUCKET, "Create the bucket, or check its name: instar creates none"),
+)
 
 _FOREIGN = (BaseError, OSError, ValueError, NotImplementedError)
 
@@ -127,7 +154,9 @@ class ObjectBlob:
         with _translated(f"reading {where}"):
             try:
                 return bytes(obstore.get(self._store, key).bytes())
-            except FileNotFoundError:
+            except FileNotFoundError as error:
+                if _NO_BUCKET.search(str(error)):
+                    raise
                 return None
 
     def find_many(self, keys: Sequence[str]) -> Sequence[bytes | None]:
@@ -237,6 +266,8 @@ def _translated(operation: str) -> Iterator[None]:
         raise (StorageError if certain else StorageTimeoutError)(operation, _brief(error)) from error
     except TimeoutError as error:
         raise StorageTimeoutError(operation, _brief(error)) from error
+    except (PermissionDeniedError, UnauthenticatedError) as error:
+        raise StorageDeniedError(operation, _brief(error)) from error
     except _FOREIGN as error:
         raise StorageError(operation, _brief(error)) from error
 
@@ -270,12 +301,16 @@ def _client_settings(options: Mapping[str, str]) -> dict[str, str]:
 
 
 def _brief(error: BaseException) -> str:
-    """Return what an error says without obstore's debugging output and the markup of a store's answer."""
+    """Return what an error says without obstore's debugging output and the markup of a store's answer.
+
+    What to do about it follows, where that is known.
+    """
     text = str(error).partition("\n\nDebug source")[0]
+    hint = next((f". {hint}" for pattern, hint in _HINTS if pattern.search(text)), "")
     message = re.search(r"<\?xml.*<Message>(.*?)</Message>", text, re.DOTALL)
     if message:
         text = text[: message.start()] + message[1]
-    return text.strip() or type(error).__name__
+    return (text.strip() or type(error).__name__) + hint
 
 
 def _stored(meta: ObjectMeta) -> StoredObject:

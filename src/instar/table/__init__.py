@@ -1,6 +1,7 @@
 """Tables without an engine: their logs, rollups, leases and housekeeping."""
 
 from instar.table.append import PartWriter, begin_write, move_since
+from instar.table.clock import check_clock
 from instar.table.entries import Entry
 from instar.table.leases import Lease, LeaseKeeper
 from instar.table.log import Committed, TableLog
@@ -21,6 +22,7 @@ __all__ = [
     "TableLog",
     "VacuumReport",
     "begin_write",
+    "check_clock",
     "check_consensus",
     "check_table_name",
     "create_table",

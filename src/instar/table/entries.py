@@ -56,8 +56,20 @@ class Entries:
         return bool(self._consensus.append(self._key, expected, data))
 
     def lost(self, seqno: int, later: int) -> CorruptTableError:
-        """Say that an entry is not there although a later one is, or was."""
+        """Say that an entry is not there although a later one is."""
         return CorruptTableError(f"commit {seqno} of `{self._name}`", f"it is missing, and {later} is there")
+
+    def check_last(self, seqno: int, commit_id: str) -> None:
+        """Raise if an entry that has been seen is not there any more, or another is in its place.
+
+        It may have been truncated, but then there are others after it.
+        """
+        found = self.first_from(seqno)
+        if found is None or (found.seqno == seqno and commit_id not in ("", found.commit.id)):
+            raise CorruptTableError(
+                f"commit {seqno} of `{self._name}`",
+                "it was there before, so the store was removed or replaced while this handle was open",
+            )
 
     def _decode(self, versioned: Versioned) -> Entry:
         what = f"commit {versioned.seqno} of `{self._name}`"

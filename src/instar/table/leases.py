@@ -2,12 +2,15 @@
 
 A lease is not a commit. It holds a seqno, for a reader, or the id of a write whose parts are not
 committed yet; it is renewed while its holder lives and expires otherwise.
+
+Who may not write to the store reads without a lease. A vacuum does not know of such a reader, to whom what
+it deletes is an error.
 """
 
 from __future__ import annotations
 
 import threading
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -16,8 +19,10 @@ from instar.errors import (
     CommitOutcomeUnknownError,
     ConflictError,
     CorruptTableError,
+    StorageDeniedError,
     StorageError,
     StorageTimeoutError,
+    UsageError,
 )
 from instar.storage.frame import decode_frame, encode_frame
 from instar.table.layout import lease_key, leases
@@ -27,7 +32,7 @@ if TYPE_CHECKING:
 
     from instar.table.services import Services
 
-__all__ = ["LEASE_MS", "Lease", "LeaseKeeper", "list_leases"]
+__all__ = ["LEASE_MS", "Lease", "LeaseKeeper", "list_leases", "live_leases"]
 
 LEASE_MS: Final = 15 * 60 * 1000
 """How long a lease lasts without being renewed."""
@@ -69,8 +74,16 @@ class LeaseKeeper:
 
     def take(self, table_id: str, seqno: int, write_id: str | None = None) -> Lease:
         """Take a lease that is renewed until it is released."""
+        if self._stop.is_set():
+            raise UsageError("the store was closed, and nobody would renew its leases: open it again")
         holder, lease_id = self._services.author(), self._services.new_id()
-        lease = self._renewed(Lease(lease_id, table_id, seqno, write_id, 0, holder))
+        lease = Lease(lease_id, table_id, seqno, write_id, 0, holder)
+        try:
+            lease = self._renewed(lease)
+        except StorageDeniedError:
+            if write_id is not None:
+                raise
+            return lease
         with self._lock:
             self._held[lease.id] = lease
             if self._thread is None or not self._thread.is_alive():  # threads do not survive a fork
@@ -81,7 +94,7 @@ class LeaseKeeper:
     def lend(self, lease: Lease, duration_ms: int) -> Lease:
         """Copy a lease for others: nobody renews it, and whoever is done with it releases it."""
         copy = msgspec.structs.replace(lease, id=self._services.new_id())
-        return self._put(copy, duration_ms)
+        return self._put(copy, duration_ms) if lease.expires_at else copy
 
     def check(self, write_id: str) -> None:
         """Raise if a lease for this write has ever expired: a vacuum may have taken what it has put."""
@@ -160,12 +173,33 @@ class LeaseKeeper:
 def list_leases(services: Services, table_id: str) -> Iterator[Lease]:
     """Yield the leases of a table, expired ones too."""
     for stored in services.blob.list(leases(table_id)):
-        data = services.blob.find(stored.key)
-        if data is None:
-            continue
-        what = f"lease {stored.key}"
-        payload = decode_frame(data, "lease", stored.key.rpartition("/")[2], what=what)
-        try:
-            yield msgspec.msgpack.decode(payload, type=Lease)
-        except msgspec.MsgspecError as error:
-            raise CorruptTableError(what, f"its content does not decode ({error})") from None
+        lease = _find_lease(services, stored.key)
+        if lease is not None:
+            yield lease
+
+
+def live_leases(services: Services, table_id: str) -> Iterator[Lease]:
+    """Yield the leases of a table that have not expired.
+
+    A lease that was put a short time ago lives, whatever the clock of its holder says. One that cannot be
+    read is an error until it must have expired, because nobody knows what it holds.
+    """
+    now = services.clock()
+    for stored in services.blob.list(leases(table_id)):
+        is_young = stored.modified_ms + LEASE_MS > now
+        with nullcontext() if is_young else suppress(CorruptTableError):
+            lease = _find_lease(services, stored.key)
+            if lease is not None and (is_young or lease.expires_at > now):
+                yield lease
+
+
+def _find_lease(services: Services, key: str) -> Lease | None:
+    data = services.blob.find(key)
+    if data is None:
+        return None
+    what = f"lease {key}"
+    payload = decode_frame(data, "lease", key.rpartition("/")[2], what=what)
+    try:
+        return msgspec.msgpack.decode(payload, type=Lease)
+    except msgspec.MsgspecError as error:
+        raise CorruptTableError(what, f"its content does not decode ({error})") from None

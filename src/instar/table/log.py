@@ -85,6 +85,11 @@ class TableLog:
         """The table's name."""
         return self._name
 
+    @property
+    def table_id(self) -> str | None:
+        """The id of the table that this handle is on, if it has seen one."""
+        return self._table_id
+
     def load(self) -> TableState:
         """Return the state at the end of the log; the table must exist."""
         return self.check_exists(self.refresh())
@@ -184,9 +189,11 @@ class TableLog:
             steps = decide(state)
         while steps:
             entry = self._entry(state, commit_id, steps)
+            refused = False
             try:
                 if self._entries.append(entry):
                     return Committed(self._advance(entry), entry)
+                refused = True
             except StorageTimeoutError:
                 pending = entry.seqno
             except StorageError:
@@ -196,6 +203,8 @@ class TableLog:
             state, landed, pending = self._look(commit_id, pending, waiting, deadline)
             if landed is not None:
                 return landed
+            if refused and state is not None and state.seqno == entry.seqno - 1:
+                self._entries.check_last(state.seqno, state.commit_id)  # nobody was faster
             if time.monotonic() > deadline:
                 raise self._gave_up(commit_id, pending)
             steps = decide(state)

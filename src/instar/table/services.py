@@ -58,6 +58,8 @@ class Services:
     author: Callable[[], str] = _author
     patience: float = 60.0
     """How many seconds a commit keeps trying while others are faster or the store does not answer."""
+    most_ahead_ms: int | None = 5 * 60 * 1000
+    """How far the clock may be ahead of the store's for a vacuum; None: however far."""
     defaults: Mapping[str, ConfigValue] = field(default_factory=dict)
     """Options of tables that do not say otherwise."""
     chunks: ChunkReader = field(init=False)

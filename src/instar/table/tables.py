@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Final
 
-from instar.errors import InvalidNameError
+from instar.errors import CorruptTableError, FormatTooNewError, InvalidNameError
 from instar.schema import as_schema
 from instar.schema.schema import Schema, number_fields
 from instar.state import Created
@@ -16,19 +17,45 @@ from instar.table.log import TableLog
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from instar.errors import InstarError
     from instar.schema import SchemaLike
     from instar.state import ConfigValue
     from instar.table.services import Services
 
-__all__ = ["check_table_name", "create_table", "drop_table", "find_tables", "list_tables", "log_names"]
+__all__ = [
+    "UNREADABLE",
+    "check_table_name",
+    "create_table",
+    "drop_table",
+    "find_tables",
+    "list_tables",
+    "log_names",
+]
+
+UNREADABLE: Final = (CorruptTableError, FormatTooNewError)
+"""What is wrong with one table, and no reason not to go on with the others."""
 
 _RESERVED: Final = "store"
 _READERS: Final = 16
+_UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+"""Categories of characters that control, format or separate, and show nothing of their own."""
 
 
 def check_table_name(name: str) -> None:
-    """Raise unless a table may have this name: segments joined by `/`, each visible and not hidden."""
+    """Raise unless a table may have this name: segments joined by `/`, each visible and not hidden.
+
+    Names that look the same are the same: they are in Unicode's normal form NFC, and have no characters
+    that cannot be seen, nor white space at an end of a segment.
+    """
+    if not isinstance(name, str):
+        raise InvalidNameError(name, f"a name is a str, and this is {type(name).__name__}")
     encode_key(name)
+    if not unicodedata.is_normalized("NFC", name):
+        raise InvalidNameError(name, "it is not in Unicode's normal form NFC; unicodedata.normalize makes it")
+    if any(unicodedata.category(character) in _UNSEEN for character in name):
+        raise InvalidNameError(name, "it has a character that cannot be seen")
+    if any(segment != segment.strip() for segment in name.split("/")):
+        raise InvalidNameError(name, "a part of it begins or ends with white space")
     if name == _RESERVED:
         raise InvalidNameError(name, "a store keeps this name for itself")
 
@@ -63,19 +90,43 @@ def drop_table(services: Services, name: str) -> None:
 
 
 def list_tables(services: Services, prefix: str = "") -> list[str]:
-    """Return the names of the tables that begin with a prefix, in order, reading one commit of each."""
+    """Return the names of the tables that begin with a prefix, in order, reading one commit of each.
+
+    One whose last commit cannot be read is listed: opening it will say why.
+    """
+
+    def exists(name: str) -> bool:
+        try:
+            return TableLog(services, name).exists()
+        except UNREADABLE:
+            return True
+
     names = log_names(services, prefix)
     with ThreadPoolExecutor(_READERS) as pool:
-        exists = pool.map(lambda name: TableLog(services, name).exists(), names)
-    return [name for name, there in zip(names, exists, strict=True) if there]
+        return [name for name, there in zip(names, pool.map(exists, names), strict=True) if there]
 
 
-def find_tables(services: Services, prefix: str = "") -> list[TableLog]:
-    """Open every table whose name begins with a prefix, in the order of their names."""
+def find_tables(
+    services: Services, prefix: str = "", unreadable: dict[str, InstarError] | None = None
+) -> list[TableLog]:
+    """Open every table whose name begins with a prefix, in the order of their names.
+
+    Errors of those that cannot be read are put into `unreadable`, if it is given, and raised otherwise.
+    """
+
+    def load(log: TableLog) -> bool:
+        try:
+            state = log.refresh()
+        except UNREADABLE as error:
+            if unreadable is None:
+                raise
+            unreadable[log.name] = error
+            return False
+        return state is not None and not state.dropped
+
     logs = [TableLog(services, name) for name in log_names(services, prefix)]
     with ThreadPoolExecutor(_READERS) as pool:
-        states = list(pool.map(TableLog.refresh, logs))
-    return [log for log, state in zip(logs, states, strict=True) if state is not None and not state.dropped]
+        return [log for log, there in zip(logs, pool.map(load, logs), strict=True) if there]
 
 
 def log_names(services: Services, prefix: str = "") -> list[str]:

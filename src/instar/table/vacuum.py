@@ -12,6 +12,8 @@ the oldest rollup that somebody may need. Why this is safe:
   its write has ended: then its commit or rollup, if there is one, is seen in the second look. If it ended
   without an answer, and may still arrive, it has left its lease to expire.
 - A rollup refers to chunks of the layout before it, so whoever writes one is a reader of that layout too.
+- Ages are those that the store tells, of leases too. Whoever starts a vacuum makes sure first that the clock
+  of the machine is not ahead of the store's (`check_clock`).
 - A writer whose lease expired while it was asleep does not commit. A reader finds that objects are missing,
   which is an error. `grace` keeps everything that is younger.
 """
@@ -22,22 +24,21 @@ from bisect import bisect_left
 from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from instar.errors import NotFoundError, TableNotFoundError
+from instar.errors import NotFoundError, StorageError, TableNotFoundError
 from instar.state import Appended, Compacted
 from instar.state.chunk import FILES
 from instar.table.layout import TABLES, lease_key, rollup_key, rollups, table_of, table_root, write_of
-from instar.table.leases import LEASE_MS, list_leases
+from instar.table.leases import LEASE_MS, live_leases
 from instar.table.log import TableLog
 from instar.table.manifest import load_columns
 from instar.table.rollup import load_rollup
 from instar.table.tables import log_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable
 
     from instar.state import ChunkRef, Start, TableState
     from instar.storage import StoredObject
-    from instar.table.leases import Lease
     from instar.table.services import Services
 
 __all__ = ["VacuumReport", "vacuum_store", "vacuum_table"]
@@ -53,19 +54,25 @@ class VacuumReport(NamedTuple):
     kept_bytes: int = 0
 
 
-def vacuum_table(services: Services, name: str, *, grace_ms: int, dry_run: bool = False) -> VacuumReport:
-    """Vacuum one table, dropped or not; the table itself is the same before and after."""
+def vacuum_table(
+    services: Services, name: str, *, grace_ms: int, dry_run: bool = False, table_id: str | None = None
+) -> VacuumReport:
+    """Vacuum one table, dropped or not; the table itself is the same before and after.
+
+    With a table's id, only that one is meant, and not a later table of the same name.
+    """
     log = TableLog(services, name)
     state = log.refresh()
-    if state is None:
-        raise TableNotFoundError(name)
+    if state is None or state.table_id != (table_id or state.table_id):
+        raise TableNotFoundError(name, dropped=state is not None)
     if not dry_run and not state.dropped:
-        with suppress(TableNotFoundError):  # it was dropped just now
+        # It may have been dropped just now; and where nothing can be written, deleting is needed most.
+        with suppress(TableNotFoundError, StorageError):
             state = log.checkpoint()
     oldest = services.clock() - grace_ms
     objects = list(services.blob.list(table_root(state.table_id)))
     sweep = _Sweep(services, log, state.table_id)
-    doomed = [stored for stored in objects if _modified(stored) <= oldest and not sweep.reaches(stored.key)]
+    doomed = [stored for stored in objects if stored.modified_ms <= oldest and not sweep.reaches(stored.key)]
     cut = sweep.cut(oldest)
     report = _report(objects, doomed)._replace(log_entries=sweep.count_entries(cut))
     if not dry_run:
@@ -84,7 +91,7 @@ def vacuum_store(services: Services, *, grace_ms: int, dry_run: bool = False) ->
     held = {
         table_id
         for table_id in {table_of(stored.key) for stored in strays}
-        if next(_live_leases(services, table_id), None) is not None
+        if next(live_leases(services, table_id), None) is not None
     }
     # Nobody holds a lease for a put in progress, and there may be one.
     unfinished = list(services.blob.list_unfinished())
@@ -92,9 +99,9 @@ def vacuum_store(services: Services, *, grace_ms: int, dry_run: bool = False) ->
         *(
             stored
             for stored in strays
-            if _modified(stored) <= now - grace_ms and table_of(stored.key) not in held
+            if stored.modified_ms <= now - grace_ms and table_of(stored.key) not in held
         ),
-        *(stored for stored in unfinished if _modified(stored) <= now - max(grace_ms, LEASE_MS)),
+        *(stored for stored in unfinished if stored.modified_ms <= now - max(grace_ms, LEASE_MS)),
     ]
     if not dry_run:
         services.blob.delete(stored.key for stored in doomed)
@@ -109,7 +116,7 @@ class _Sweep:
         self._log = log
         self._table_id = table_id
         state = log.refresh()
-        held = list(_live_leases(services, table_id))
+        held = list(live_leases(services, table_id))
         self._writes = frozenset(lease.write_id for lease in held if lease.write_id is not None)
         self._keys = {lease_key(table_id, lease.id) for lease in held}
         self._end = 0  # nobody needs the log below this
@@ -185,15 +192,6 @@ class _Sweep:
         self._keys.add(ref.key)
         files = self._services.chunks.groups(ref, [FILES])[FILES]
         self._keys.update(files.column("key").to_pylist())
-
-
-def _live_leases(services: Services, table_id: str) -> Iterator[Lease]:
-    now = services.clock()
-    return (lease for lease in list_leases(services, table_id) if lease.expires_at > now)
-
-
-def _modified(stored: StoredObject) -> int:
-    return int(stored.last_modified.timestamp() * 1000)
 
 
 def _report(objects: Iterable[StoredObject], doomed: list[StoredObject]) -> VacuumReport:

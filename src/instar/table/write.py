@@ -48,6 +48,9 @@ __all__ = [
 ATTEMPTS: Final = 5
 """How often a change that depends on what is there is worked out again before it is given up."""
 
+MAX_OWN_TIME: Final = 2**62
+"""The latest time that rows may have of their own; what is left above is for the writes after them."""
+
 Store = Callable[["StoringPlan"], Iterable["StoredPart"]]
 """Stores rows as parts by a plan: in process, or on executors."""
 
@@ -177,4 +180,10 @@ def _upper(state: TableState, parts: list[Part]) -> int | None:
         raise UsageError(
             f"cannot write to `{state.name}` at time {earliest}: the table is complete up to {state.upper}"
         )
-    return max(last for _, last in times if last is not None) + 1
+    latest = max(last for _, last in times if last is not None)
+    if latest > MAX_OWN_TIME:
+        raise UsageError(
+            f"cannot write to `{state.name}` at time {latest}: times end at {MAX_OWN_TIME}, so that others "
+            "can follow. Give times in milliseconds since 1970, or count from a smaller number"
+        )
+    return latest + 1

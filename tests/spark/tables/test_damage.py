@@ -19,7 +19,7 @@ FLIPS = 40
 
 
 def test_no_flipped_bit_changes_an_answer(spark: SparkSession, tmp_path: Path) -> None:
-    """Wherever it is in the file: the answer is the same, or there is none."""
+    """Of a query without conditions, wherever it is in the file: the answer is the same, or there is none."""
     table = instar.open(tmp_path / "lake").create_table("t", "n bigint, s string")
     table.append(pa.table({"n": range(1000), "s": [f"row {number}" for number in range(1000)]}))
     [part] = (tmp_path / "lake").glob("tables/*/parts/*")

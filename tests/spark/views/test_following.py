@@ -79,17 +79,61 @@ def test_a_fenced_query_raises_the_error_itself(spark: SparkSession, store: Stor
     table = store.create_table("t", "k int, v string")
     table.append(rows((1, "a")))
     instar.register(spark, store)
-    planned = spark.sql("select count(*) from t group by k")
+    planned = spark.sql("select count(*) from t group by v")
     planned.explain()
     table.evolve().drop_column("v").commit()
     with pytest.raises(ReaderFencedError, match=r"column `v` \(field 2\) was dropped by schema 1"):
         planned.collect()
     with pytest.raises(ReaderFencedError, match="`t` at schema 0"):
-        ask(spark, "select k from t")
+        ask(spark, "select * from t")
     with pytest.raises(ReaderFencedError):
-        spark.sql("select x.k from t x join t y on x.k = y.k").toPandas()
+        spark.sql("select x.v from t x join t y on x.k = y.k").toPandas()
     instar.register(spark, store)
     assert ask(spark, "select * from t") == [(1,)]
+
+
+@pytest.mark.parametrize("adaptive", ["true", "false"])
+def test_what_a_query_does_not_read_does_not_fence_it(
+    spark: SparkSession, store: Store, adaptive: str
+) -> None:
+    """Wherever in a query the lost column is read, the whole of it is fenced, and no other query is."""
+    table = store.create_table("t", "k int, v string")
+    table.append(rows((1, "a"), (2, "b")))
+    instar.register(spark, store)
+    table.evolve().drop_column("v").commit()
+    spark.conf.set("spark.sql.adaptive.enabled", adaptive)
+    try:
+        assert ask(spark, "select k from t where k > 1") == [(2,)]
+        assert ask(spark, "select count(*) from t") == [(2,)]
+        assert ask(spark, "select x.k from t x join t y on x.k = y.k where y.k = 1") == [(1,)]
+        assert ask(spark, "select k from t where k = (select max(k) from t)") == [(2,)]
+        [report, _] = instar.scan_reports(spark.sql("select max(k) from t where k > 7"))
+        assert (report.total, report.read) == (1, 0)
+        for query in (
+            "select k from t where v = 'a'",
+            "select count(v) from t",
+            "select x.k from t x join t y on x.k = y.k and y.v > 'a'",
+            "select k from t where k = (select max(k) from t where v = 'b')",
+            "select k, exists (select 1 from t u where u.v = 'a') from t",
+            "select k from t where k in (select k from t order by v limit 1)",
+            "with w as (select k, upper(v) u from t) select a.k from t a, w where a.k = w.k and w.u = 'A'",
+            "select k from t union all select length(v) from t",
+        ):
+            with pytest.raises(ReaderFencedError, match="column `v`"):
+                ask(spark, query)
+    finally:
+        spark.conf.unset("spark.sql.adaptive.enabled")
+
+
+def test_rows_that_are_added_up_need_all_their_columns(spark: SparkSession, store: Store) -> None:
+    """Which rows are equal is told by every column that the view had."""
+    table = store.create_table("t", "k int, v string")
+    table.append(rows((1, "a"), (1, "b")))
+    retract(table, (1, "a"))
+    instar.register(spark, store)
+    table.evolve().drop_column("v").commit()
+    with pytest.raises(ReaderFencedError):
+        ask(spark, "select k from t")
 
 
 def test_a_view_of_a_dropped_table_says_so(spark: SparkSession, store: Store) -> None:

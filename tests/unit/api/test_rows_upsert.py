@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import instar
-from instar.errors import ConflictError, DataMismatchError, StorageError, UsageError
+from instar.errors import ConflictError, CorruptTableError, DataMismatchError, UsageError
 from instar.table.write import write_rows
 
 if TYPE_CHECKING:
@@ -179,7 +179,7 @@ def test_only_parts_that_may_have_a_key_are_read(tmp_path: Path) -> None:
     gone.unlink()
     assert table.upsert(rows(3, 5, v=2)).rows == 4
     assert table.upsert(rows(25, 28, None, v=2)).rows == 6
-    with pytest.raises((StorageError, FileNotFoundError)):
+    with pytest.raises(CorruptTableError, match="its file is missing"):
         table.upsert(rows(12, v=2))
     gone.write_bytes(whole)
     assert table.upsert(rows(12, v=2)).rows == 2

@@ -264,6 +264,25 @@ def test_a_retry_does_nothing_even_if_its_data_no_longer_fits(store: Store) -> N
     assert table.apply(ints(a=[1]), token="once") == first
 
 
+@pytest.mark.parametrize(
+    ("token", "why"),
+    [
+        (5, "a token is text, and 5 is int"),
+        ("", "this one has 0"),
+        ("é" * 129, "1 to 256 bytes, and this one has 258"),
+        ("\ud800", "not text that UTF-8 can hold"),
+    ],
+)
+def test_a_token_is_a_short_text(store: Store, token: str, why: str) -> None:
+    """What cannot be remembered is refused before anything is stored."""
+    table = store.create_table("t", "a int")
+    for write in (table.append, table.apply):
+        with pytest.raises(UsageError, match=why):
+            write(ints(a=[1]), token=token)
+    assert table.append(ints(a=[1]), token="é" * 128).rows == 1
+    assert len(rows_of(table)) == 1
+
+
 # --- times of one's own ---------------------------------------------------------------------------
 
 
@@ -289,6 +308,17 @@ def test_times_that_are_complete_take_no_more_changes(store: Store) -> None:
     with pytest.raises(UsageError, match="complete up to 11"):
         table.apply(updates(table, (2, 10, 1), (3, 50, 1)))
     assert table.upper == 11
+
+
+def test_times_leave_room_for_those_to_come(store: Store) -> None:
+    """After the last time that is taken the table can still be written to; a later one is refused."""
+    table = store.create_table("t", "a int")
+    for ts in (2**62 + 1, 2**63 - 2, 2**63 - 1):
+        with pytest.raises(UsageError, match=f"at time {ts}: times end at {2**62}"):
+            table.apply(updates(table, (1, 10, 1), (2, ts, 1)))
+    table.apply(updates(table, (1, 2**62, 1)))
+    assert table.append(ints(a=[2])).ts == 2**62 + 1
+    assert [row["a"] for row in rows_of(table)] == [1, 2]
 
 
 def test_times_that_became_complete_meanwhile_are_a_conflict(

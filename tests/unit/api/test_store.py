@@ -186,6 +186,38 @@ def test_names_that_could_mean_something_else_are_refused(name: str) -> None:
     assert store.tables() == []
 
 
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        (5, "a name is a str, and this is int"),
+        (None, "a name is a str, and this is NoneType"),
+        ("cafe\u0301", "normal form NFC"),
+        ("a\u200bb", "cannot be seen"),
+        ("a\u2028b", "cannot be seen"),
+        ("a\u202eb", "cannot be seen"),
+        ("a\ud800b", "surrogate"),
+        ("a\nb", "control character"),
+        (" a", "white space"),
+        ("a/b /c", "white space"),
+        ("a\u00a0", "white space"),
+    ],
+)
+def test_names_that_look_the_same_are_the_same(name: str, why: str) -> None:
+    """A name that could be taken for another, or is none, is refused wherever a table is named."""
+    store = open_store(memory())
+    calls: list[Callable[[], object]] = [
+        lambda: store.create_table(name, "a int"),
+        lambda: store.table(name),
+        lambda: store.drop_table(name),
+    ]
+    for call in calls:
+        with pytest.raises(InvalidNameError, match=why):
+            call()
+    assert store.tables() == []
+    store.create_table("caf\u00e9 au lait/täglich", "a int")
+    assert store.tables("caf") == ["caf\u00e9 au lait/täglich"]
+
+
 def test_a_change_to_a_table_that_began_anew_is_refused() -> None:
     """Steps that were chosen for the old columns are not applied to another table of the same name."""
     store = open_store(memory())
@@ -215,6 +247,15 @@ def test_the_log_says_who_did_what() -> None:
         (1, f"wrote 50 updates at {table._log.refresh().upper - 1}", 0),  # type: ignore[union-attr]
         (0, "created", 0),
     ]
+
+
+@pytest.mark.parametrize(("clock", "year"), [(10**15, 9999), (2**62, 9999), (-(10**15), 1), (0, 1970)])
+def test_the_log_can_be_read_whatever_the_clocks_said(clock: int, year: int) -> None:
+    """A commit from a year that no calendar has is shown at the end of the calendar."""
+    table = open_store(memory()).create_table("events", "a int")
+    with patch.dict(vars(table._services), clock=lambda: clock):
+        table.configure(skipping="audit")
+    assert table.history()[0].at.year == year
 
 
 def test_the_newest_commits_are_read_alone() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -27,6 +28,19 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> str:
             pa.table({"[/red]": pa.array([1], pa.int32())})
         )
     return str(location)
+
+
+def test_python_runs_the_command_as_a_module() -> None:
+    """Where the script is not on the path, `python -m instar` is the same."""
+    found = subprocess.run(
+        [sys.executable, "-m", "instar", "tables", "--store", "/nowhere/at/all"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    same = instar("tables", "--store", "/nowhere/at/all")
+    assert (found.returncode, found.stdout, found.stderr) == (same.returncode, same.stdout, same.stderr)
+    assert found.returncode == 3
 
 
 def shell(line: str, *arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:

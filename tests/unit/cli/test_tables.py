@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pytest
 
 import instar as library
+from instar.errors import CorruptTableError, disposition
 from instar.parts import DIFF
 from tests.unit.cli.command import instar
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 @pytest.fixture(scope="module")
@@ -65,6 +64,27 @@ def test_tables_and_describe_agree(store: str) -> None:
     assert ask(store, "tables", "other/") == []
 
 
+def test_a_damaged_table_does_not_hide_the_others(tmp_path: Path) -> None:
+    """They are listed, and what is wrong with it is said once, with the exit code of that."""
+    store = str(tmp_path / "lake")
+    with library.open(store) as opened:
+        opened.create_table("bad", "n int")
+        opened.create_table("billing/events", "n int")
+    (Path(store) / "log/bad/00000000000000000000").write_bytes(b"x")
+    listed = instar("tables", "--store", store)
+    assert "billing/events" in listed.stdout
+    assert "commit 0 of `bad` is corrupt" in listed.stderr
+    as_json = instar("tables", "--store", store, "--json")
+    good, bad = json.loads(as_json.stdout)
+    assert good["name"] == "billing/events"
+    assert (bad["name"], bad["error"]["code"]) == ("bad", "corrupt-table")
+    assert listed.returncode == as_json.returncode == disposition(CorruptTableError("", "")).exit_code
+    with library.open(store) as opened:
+        assert opened.tables() == ["bad", "billing/events"]
+        with pytest.raises(CorruptTableError):
+            opened.find_tables()
+
+
 def test_log_says_who_did_what_under_which_schema(store: str) -> None:
     """The newest commit comes first, and --limit leaves out the rest."""
     commits = ask(store, "log", "billing/events")
@@ -107,7 +127,24 @@ def test_schema_show_and_diff(store: str) -> None:
     diff = ask(store, "schema", "diff", "billing/events", "0")
     assert isinstance(diff, dict)
     assert {change["kind"] for change in diff["changes"]} == {"added", "renamed", "widened"}
+    assert (diff["old_id"], diff["new_id"]) == (0, 1)
     assert instar("schema", "show", "billing/events", "--id", "9", "--store", store).returncode == 3
+
+
+def test_an_evolution_tells_the_id_of_its_schema(tmp_path: Path) -> None:
+    """That of the latest now: after a dry run, or a change that changes nothing, the old one."""
+    lake = str(tmp_path / "lake")
+    instar("init", lake)
+    assert instar("create", "t", "a int", "--store", lake).returncode == 0
+    for steps, schema_id in (
+        (("--add", "b int", "--dry-run"), 0),
+        (("--to", "a int"), 0),
+        (("--add", "b int"), 1),
+        (("--add", "c int"), 2),
+    ):
+        done = ask(lake, "schema", "evolve", "t", *steps)
+        assert isinstance(done, dict)
+        assert done["schema_id"] == schema_id
 
 
 def test_programs_are_told_the_ids_of_fields_at_every_level(tmp_path: Path) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import io
+import os
 from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING
@@ -12,7 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
 
-from instar.errors import CorruptTableError, UsageError
+from instar.errors import CorruptTableError, StorageError, UsageError
 from instar.parts import NewPart, read_part, write_part
 from instar.schema import Names, parse_schema_ddl
 from tests.properties.schema.data import batch_of
@@ -102,13 +104,17 @@ def test_a_part_of_the_same_size_and_rows_is_not_the_part() -> None:
         next(read_part(foreign.getvalue(), part, SCHEMA, SCHEMA))
 
 
-def test_damage_is_found() -> None:
-    """Whatever byte changed, the rows are those that were written, or the part is named as corrupt."""
+@pytest.mark.parametrize("bits", [0x55, 0x80])
+def test_damage_is_found(bits: int) -> None:
+    """Whatever byte changed, the rows are those that were written, or the part is named as corrupt.
+
+    The highest bit alone makes names that are not text.
+    """
     new = written()
     found = 0
     for at in range(new.part.size):
         data = bytearray(new.data)
-        data[at] ^= 0x55
+        data[at] ^= bits
         with suppress(CorruptTableError):
             assert read(new, bytes(data)) == ROWS
             continue
@@ -116,10 +122,24 @@ def test_damage_is_found() -> None:
     assert found > new.part.size // 2
 
 
-def test_a_store_that_fails_is_not_a_corrupt_part(tmp_path: Path) -> None:
-    """What the system says about a file is passed on."""
-    with pytest.raises(FileNotFoundError):
+def test_a_part_without_a_file_is_corrupt(tmp_path: Path) -> None:
+    """The part is named: a table without it is not what was written."""
+    with pytest.raises(CorruptTableError, match="part t/p is corrupt: its file is missing"):
         read(written(), tmp_path / "absent")
+
+
+def test_a_store_that_fails_is_not_a_corrupt_part() -> None:
+    """What the system says about a file is passed on as an error of the store."""
+
+    class Broken(io.BytesIO):
+        """A file on a disk that fails."""
+
+        def read(self, _: int | None = -1) -> bytes:
+            raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    new = written()
+    with pytest.raises(StorageError, match=r"reading part t/p failed: .*Input/output error"):
+        read(new, Broken(new.data))
 
 
 def test_times_and_diffs_follow_the_columns() -> None:

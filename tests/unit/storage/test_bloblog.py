@@ -54,6 +54,24 @@ def interrupted(blob: ObjectBlob, operation: str, do: Callable[[], object]) -> t
     return BlobConsensus(UnreliableBlob(blob, faults)), faults
 
 
+def once(faults: Faults, do: Callable[[], object]) -> Callable[[str, str], None]:
+    """Return a hook that does something before the next entry is put."""
+
+    def act(called: str, _: str) -> None:
+        if called == "put_if_absent":
+            faults.before = None
+            do()
+
+    return act
+
+
+def run_ahead(others: BlobConsensus, seqnos: range, floor: int) -> None:
+    """Append some entries, and cut off those before one of them."""
+    for seqno in seqnos:
+        assert others.append(KEY, seqno - 1, str(seqno).encode())
+    others.truncate(KEY, floor)
+
+
 def test_the_layout_is_the_documented_one(blob: ObjectBlob) -> None:
     """Entries, the floor and the hint are where other readers of the format will look for them."""
     consensus = filled(blob, 34)
@@ -70,14 +88,13 @@ def test_the_layout_is_the_documented_one(blob: ObjectBlob) -> None:
 def test_a_ghost_is_not_acknowledged_and_not_seen(blob: ObjectBlob) -> None:
     """A writer wakes up after the entry that it is about to create has been cut off.
 
-    It has seen entry 6; the others append 7, 8, 9 and cut off what is below 9, so 7 can be created again.
+    It has just seen entry 6; the others append 7, 8, 9 and cut off what is below 9, so 7 can come again.
     """
     others = filled(blob, 7)
-    sleeper = BlobConsensus(blob)
+    faults = Faults()
+    sleeper = BlobConsensus(UnreliableBlob(blob, faults))
     assert sleeper.head(KEY) == Versioned(6, b"6")
-    for seqno in (7, 8, 9):
-        assert others.append(KEY, seqno - 1, str(seqno).encode())
-    others.truncate(KEY, 9)
+    faults.before = once(faults, lambda: run_ahead(others, range(7, 10), 9))
     with pytest.raises(StorageTimeoutError, match="cut off below 9"):
         sleeper.append(KEY, 6, b"ghost")
     assert blob.find(f"{LOG}/{7:020d}") is None
@@ -95,9 +112,7 @@ def test_a_ghost_whose_writer_died_is_never_seen_and_goes_away(blob: ObjectBlob)
     assert sleeper.head(KEY) == Versioned(6, b"6")
     reader = BlobConsensus(blob)
     assert reader.head(KEY) == Versioned(6, b"6")
-    for seqno in range(7, 22):
-        assert others.append(KEY, seqno - 1, str(seqno).encode())
-    others.truncate(KEY, 20)
+    faults.before = once(faults, lambda: run_ahead(others, range(7, 22), 20))
 
     def die(operation: str, _: str) -> None:
         if operation == "put_if_absent":
@@ -113,6 +128,17 @@ def test_a_ghost_whose_writer_died_is_never_seen_and_goes_away(blob: ObjectBlob)
         assert numbers(handle.scan(KEY, 7)) == [20, 21]
     others.truncate(KEY, 20)
     assert blob.find(f"{LOG}/{7:020d}") is None
+
+
+@pytest.mark.parametrize("left", [0, 3])
+def test_nothing_is_appended_to_a_log_that_was_removed(blob: ObjectBlob, left: int) -> None:
+    """Somebody has deleted the store, and perhaps made another: an entry there would float in the air."""
+    consensus = filled(blob, 7)
+    blob.delete([stored.key for stored in blob.list()])
+    filled(blob, left)
+    assert consensus.append(KEY, 6, b"7") is Appended.MISMATCH
+    assert numbers(consensus.scan(KEY)) == list(range(left))
+    assert numbers(BlobConsensus(blob).scan(KEY)) == list(range(left))
 
 
 def test_two_ghosts_in_a_row_do_not_vouch_for_each_other(blob: ObjectBlob) -> None:
@@ -308,4 +334,4 @@ def test_requests_do_not_grow_with_the_log(blob: ObjectBlob, length: int, fresh:
     assert [operation for operation, _ in faults.calls] == ["find_many", "list"]
     faults.calls.clear()
     assert consensus.append(KEY, length - 1, b"")
-    assert [operation for operation, _ in faults.calls][:2] == ["put_if_absent", "list"]
+    assert [operation for operation, _ in faults.calls][:2] == ["stat", "put_if_absent"]

@@ -100,7 +100,7 @@ def test_content_that_cannot_reach_the_disk_gets_no_name(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(os, "fsync", fail)
-    with pytest.raises(StorageError, match="No space left") as raised:
+    with pytest.raises(StorageError, match="No space left on device: free some, and try again") as raised:
         getattr(blob, method)("a", b"")
     assert type(raised.value) is StorageError
     assert blob.find("a") is None

@@ -38,6 +38,12 @@ def test_a_path_is_a_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_home_that_nobody_has_is_refused() -> None:
+    """The path is not taken for another."""
+    with pytest.raises(UsageError, match=r"cannot open ~nobody-of-that-name/lake: .*Write the path in full"):
+        open_blob("~nobody-of-that-name/lake")
+
+
 def test_a_cloud_is_an_object_store() -> None:
     """Its URL is kept, without a final slash, and so is the place of an object in it."""
     options = {"AWS_REGION": "us-east-1"}
@@ -54,6 +60,23 @@ def test_what_holds_no_blobs_is_refused(location: str) -> None:
     """With a message that says what does."""
     with pytest.raises(UsageError):
         open_blob(location)
+
+
+@pytest.mark.parametrize("place", ["s3://bucket/a", "gs://bucket/a", "az://bucket/a", "file:///data/a"])
+def test_a_url_is_a_plain_place(place: str) -> None:
+    """What would be left out, or read as another place, is refused."""
+    for end in ("?x=y", "#x", "/?", "/../b", "/./b", "/..", "/%2e%2E/b"):
+        with pytest.raises(UsageError, match=r"ends with its path|a part of its path"):
+            open_blob(place + end)
+
+
+@pytest.mark.parametrize("word", ["postgres", "postgresql", "lake", "localhost:5432", ""])
+def test_a_word_is_no_place_for_consensus(word: str, tmp_path: Path) -> None:
+    """It is not known whether a server or a directory was meant."""
+    with pytest.raises(
+        UsageError, match=f"consensus='{word}' is neither .* write postgresql://…, or ./{word}"
+    ):
+        open_consensus(word, DirectoryBlob(tmp_path))
 
 
 def test_consensus_is_in_the_store_unless_said_otherwise(tmp_path: Path) -> None:

@@ -6,10 +6,12 @@ import http.server
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from unittest.mock import Mock
 
 import pytest
+from obstore.exceptions import GenericError
 
-from instar.errors import NotFoundError, StorageError, StorageTimeoutError, UsageError
+from instar.errors import NotFoundError, StorageDeniedError, StorageError, StorageTimeoutError, UsageError
 from instar.storage import ObjectBlob, open_blob
 
 if TYPE_CHECKING:
@@ -25,6 +27,8 @@ class Script:
     answers: list[tuple[str, int]] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
     endpoint: str = ""
+    body: bytes = b""
+    """What it says when it refuses a GET."""
 
     def open(self, **more: str) -> ObjectBlob:
         """Return blobs on this server."""
@@ -57,10 +61,12 @@ def script() -> Iterator[Script]:
                 self.close_connection = True
                 return
             self.send_response(status)
-            self.send_header("Content-Length", "0")
+            body = script.body if status >= 400 and self.command == "GET" else b""
+            self.send_header("Content-Length", str(len(body)))
             self.send_header("ETag", '"1"')
             self.send_header("Last-Modified", "Sun, 15 Nov 2026 12:00:00 GMT")
             self.end_headers()
+            self.wfile.write(body)
 
         do_PUT = do_GET = do_HEAD = do_POST = do_DELETE = answer  # noqa: N815 - the names of the base class
 
@@ -90,7 +96,7 @@ def test_a_creation_that_was_refused_did_not_happen(script: Script, status: int)
     script.answers = [("PUT", status)]
     with pytest.raises(StorageError) as raised:
         script.open().put_if_absent("a", b"1")
-    assert type(raised.value) is StorageError
+    assert type(raised.value) is (StorageDeniedError if status in {401, 403} else StorageError)
     assert script.requests == ["PUT"]
 
 
@@ -100,6 +106,34 @@ def test_a_creation_that_reaches_nobody_did_not_happen() -> None:
     with pytest.raises(StorageError) as raised:
         blob.put_if_absent("a", b"1")
     assert type(raised.value) is StorageError
+
+
+def test_plain_http_has_to_be_allowed() -> None:
+    """Nothing is sent, and the error says which setting allows it."""
+    blob = Script(endpoint="http://127.0.0.1:1").open(AWS_ALLOW_HTTP="false")
+    for call in (lambda: blob.find("a"), lambda: blob.put("a", b"1"), lambda: blob.put_if_absent("a", b"1")):
+        with pytest.raises(StorageError, match="set AWS_ALLOW_HTTP=true") as raised:
+            call()
+        assert type(raised.value) is StorageError
+
+
+def test_missing_credentials_are_named(script: Script, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where a machine without any is asked for them, the error says which to give."""
+    refused = GenericError("Error performing PUT http://169.254.169.254/latest/api/token in 4ms - HTTP error")
+    monkeypatch.setattr("obstore.get", Mock(side_effect=refused))
+    with pytest.raises(StorageError, match="Give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY"):
+        script.open().find("a")
+
+
+def test_a_missing_bucket_is_not_a_missing_object(script: Script) -> None:
+    """It is an error, and no empty place: instar creates objects, and no buckets."""
+    script.body = b"<?xml?><Error><Code>NoSuchBucket</Code><Message>The bucket is not there</Message></Error>"
+    script.answers = [("GET", 404)]
+    with pytest.raises(StorageError, match=r"The bucket is not there\. Create the bucket, or check its name"):
+        script.open().find("a")
+    script.body = b"<?xml?><Error><Code>NoSuchKey</Code><Message>The key is not there</Message></Error>"
+    script.answers = [("GET", 404)]
+    assert script.open().find("a") is None
 
 
 def test_a_server_that_does_not_answer_in_time_leaves_it_unknown() -> None:

@@ -1,4 +1,7 @@
-"""Every object that a small but complete table stores, damaged in many ways: never another answer."""
+"""Every object that a small but complete table stores, damaged in many ways: never another answer.
+
+Parts are damaged in a table of their own: the one that has everything else has none that can be read.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ import uuid
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 from hypothesis import settings
 
@@ -20,6 +24,7 @@ from tests.tables import all_rows, append_parts, small_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from instar.storage import Blob
 
@@ -250,3 +255,42 @@ def test_every_error_of_damage_is_an_instar_error(stored: Stored) -> None:
             assert isinstance(error, CorruptTableError)  # noqa: PT017 - which it is raised for, differs
         finally:
             stored.blob.put(key, data)
+
+
+@pytest.mark.parametrize("place", ["directory", "memory"])
+def test_a_damaged_part_is_found(tmp_path: Path, place: str) -> None:
+    """Of a flipped bit in a part, wherever it is read from, the rows are right or the part is named."""
+    with open_store(str(tmp_path) if place == "directory" else f"memory://{uuid.uuid4().hex}") as store:
+        table = store.create_table(NAME, "n int, s struct<t: string, ns: array<int>>")
+        rows = [{"n": 1, "s": {"t": "a", "ns": [1, None]}}, {"n": None, "s": None}]
+        table.append(pa.Table.from_pylist(rows, table.snapshot().to_arrow().schema))
+        blob = open_blob(store.location)
+        [key] = [stored.key for stored in blob.list() if "/parts/" in stored.key]
+        whole = blob.get(key)
+        found = 0
+        for at in range(0, len(whole), 3):
+            blob.put(key, whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :])
+            try:
+                assert table.snapshot().to_arrow().to_pylist() == rows
+            except CorruptTableError as error:
+                assert key in str(error)  # noqa: PT017 - of most places it is raised
+                found += 1
+        assert found > len(whole) // 6
+
+
+@pytest.mark.parametrize("place", ["directory", "memory"])
+def test_a_part_that_is_not_whole_is_found(tmp_path: Path, place: str) -> None:
+    """A part that ends too early, or is not there at all, is named."""
+    with open_store(str(tmp_path) if place == "directory" else f"memory://{uuid.uuid4().hex}") as store:
+        table = store.create_table(NAME, "n int")
+        table.append(pa.table({"n": pa.array([1, 2], pa.int32())}))
+        blob = open_blob(store.location)
+        [key] = [stored.key for stored in blob.list() if "/parts/" in stored.key]
+        whole = blob.get(key)
+        for end in (0, 1, 8, len(whole) // 2, len(whole) - 1):
+            blob.put(key, whole[:end])
+            with pytest.raises(CorruptTableError, match=key):
+                table.snapshot().to_arrow()
+        blob.delete([key])
+        with pytest.raises(CorruptTableError, match=f"{key} is corrupt: its file is missing"):
+            table.snapshot().to_arrow()
