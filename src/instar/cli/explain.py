@@ -53,9 +53,10 @@ def explain(
 
 
 def _print(report: ScanReport) -> None:
+    mode = "" if report.skipping == "on" else f" (skipping is {report.skipping})"
     console().print(
         f"Reads {format_count(report.read)} of {format_count(report.total, 'part')} of {report.table}, "
-        f"{format_bytes(report.bytes_read)} of {format_bytes(report.bytes_total)}"
+        f"{format_bytes(report.bytes_read)} of {format_bytes(report.bytes_total)}{mode}"
     )
     if report.chunks_skipped:
         chunks = format_count(report.chunks, "manifest chunk")

@@ -53,6 +53,17 @@ def test_a_person_is_told_what_matters(store: str) -> None:
     assert "excludes alone" in done.stdout
 
 
+def test_a_table_that_skips_nothing_says_so(tmp_path: Path) -> None:
+    """Everything is read then, whatever a condition would need."""
+    lake = str(tmp_path / "lake")
+    with library.open(lake) as opened:
+        table = opened.create_table("t", "n bigint", options={"skipping": "off"})
+        table.append(pa.table({"n": [1, 2]}))
+    told = instar("explain", "t", "n > 7", "--store", lake).stdout
+    assert "Reads 1 of 1 part of t" in told
+    assert "(skipping is off)" in told
+
+
 def test_no_data_file_is_opened(store: str) -> None:
     """The answer is the same when there are no data files."""
     before = ask(store, "a = 35")
