@@ -103,13 +103,8 @@ class BlobConsensus:
             self.head(key)
         if self._seen.get(log, -1) != seqno - 1:
             return Appended.MISMATCH
-        if seqno and not self._exists(log, seqno - 1):
-            # Cut off since, or removed by other hands together with the whole store: an entry would float.
-            del self._seen[log]
+        if not self._blob.put_if_absent(_entry(log, seqno), data) or not self._confirm(log, seqno):
             return Appended.MISMATCH
-        if not self._blob.put_if_absent(_entry(log, seqno), data):
-            return Appended.MISMATCH
-        self._confirm(log, seqno)
         self._remember(log, seqno)
         if seqno % _HINT_EVERY == 0:
             with suppress(StorageError):
@@ -193,10 +188,14 @@ class BlobConsensus:
             width = min(width * 2, _WIDEST_READ)
         return found
 
-    def _confirm(self, log: str, seqno: int) -> None:
-        """Make sure that an entry just created is part of the log."""
+    def _confirm(self, log: str, seqno: int) -> bool:
+        """Make sure that an entry just created is part of the log; take it back if the log itself is gone.
+
+        Then other hands have removed the whole store, and perhaps made another, since it was last looked at.
+        """
         entry = _entry(log, seqno)
         try:
+            follows = seqno == 0 or self._exists(log, seqno - 1)
             floor = self._floor(log)
         except StorageError as error:
             why = f"it was written, but could not be confirmed: {error}"
@@ -206,6 +205,12 @@ class BlobConsensus:
                 self._blob.delete([entry])
             why = f"the log was cut off below {floor} before the entry could be confirmed"
             raise StorageTimeoutError(f"appending {self._blob.location(entry)}", why)
+        if not follows and floor < seqno:
+            self._seen.pop(log, None)
+            with suppress(StorageError):
+                self._blob.delete([entry])
+            return False
+        return True
 
     def _floor(self, log: str) -> int:
         markers = [stored.key.rpartition("/")[2] for stored in self._blob.list(f"{log}/floor")]

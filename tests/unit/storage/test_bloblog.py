@@ -334,4 +334,4 @@ def test_requests_do_not_grow_with_the_log(blob: ObjectBlob, length: int, fresh:
     assert [operation for operation, _ in faults.calls] == ["find_many", "list"]
     faults.calls.clear()
     assert consensus.append(KEY, length - 1, b"")
-    assert [operation for operation, _ in faults.calls][:2] == ["stat", "put_if_absent"]
+    assert [operation for operation, _ in faults.calls][:2] == ["put_if_absent", "stat"]
