@@ -21,7 +21,8 @@ from instar.state.parts import Part
 from instar.storage import BlobConsensus
 from instar.storage.objects import ObjectBlob
 from instar.table import Services, TableLog, begin_write, load_columns
-from instar.table.layout import part_key, table_root
+from instar.table.layout import leases, part_key, table_root
+from instar.table.leases import find_lease
 from instar.table.manifest import ChunkReader
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from instar.state import TableState
     from instar.stats import FieldStats
     from instar.storage import Blob, Consensus
-    from instar.table import Committed
+    from instar.table import Committed, Lease
 
 __all__ = [
     "START",
@@ -41,6 +42,7 @@ __all__ = [
     "all_rows",
     "append_parts",
     "find_missing",
+    "list_leases",
     "make_parts",
     "small_numbers",
 ]
@@ -111,6 +113,14 @@ class World:
         """Close all that was opened."""
         for services in self.opened:
             services.close()
+
+
+def list_leases(services: Services, table_id: str) -> Iterator[Lease]:
+    """Yield the leases of a table, expired ones too."""
+    for stored in services.blob.list(leases(table_id)):
+        lease = find_lease(services, stored.key)
+        if lease is not None:
+            yield lease
 
 
 def make_parts(

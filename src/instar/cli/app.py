@@ -16,7 +16,7 @@ from rich.text import Text
 
 from instar import __version__
 from instar.cli import demo, explain, importing, query, schema, tables, vacuum
-from instar.cli.output import OutputError, open_output, print_json, stderr_console
+from instar.cli.output import OutputError, error_json, open_output, print_json, stderr_console
 from instar.errors import InstarError, disposition
 
 __all__ = ["app", "main"]
@@ -120,6 +120,6 @@ def _run(arguments: list[str]) -> int:
 
 def _report(code: str, message: str, *, as_json: bool) -> None:
     if as_json:
-        print_json({"error": {"code": code, "message": message}})
+        print_json(error_json(code, message))
     else:
         stderr_console().print(Text("error: ", "bold red"), Text(message), sep="", soft_wrap=True)

@@ -9,7 +9,7 @@ import typer
 from rich.text import Text
 
 import instar
-from instar.cli.output import JsonOption, console, print_json, print_table, working
+from instar.cli.output import JsonOption, console, error_json, print_json, print_table, working
 from instar.errors import FencedError, IncompatibleSchemaError, InstarError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class _Story:
         try:
             call()
         except kind as error:
-            self._found({"error": {"code": error.code, "message": str(error)}})
+            self._found(error_json(error.code, str(error)))
             self._print(Text(f"  {type(error).__name__}: {error}", "red"))
         else:
             raise AssertionError(f"expected {kind.__name__}")

@@ -23,6 +23,7 @@ __all__ = [
     "JsonOption",
     "OutputError",
     "console",
+    "error_json",
     "format_bytes",
     "format_count",
     "open_output",
@@ -129,6 +130,11 @@ def print_json(value: Any) -> None:  # noqa: ANN401 -- whatever JSON can say
     """Print one JSON value."""
     unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=not unicode) + "\n")
+
+
+def error_json(code: str, message: str) -> dict[str, dict[str, str]]:
+    """Return an error as JSON has it."""
+    return {"error": {"code": code, "message": message}}
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[Any]], *, title: str | None = None) -> None:

@@ -8,7 +8,15 @@ import typer
 
 import instar
 from instar.cli.options import ConsensusOption, StoreOption, TableArgument, open_store
-from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, print_table
+from instar.cli.output import (
+    JsonOption,
+    console,
+    error_json,
+    format_bytes,
+    format_count,
+    print_json,
+    print_table,
+)
 from instar.cli.schema import read_schema
 from instar.errors import disposition
 from instar.schema import format_path
@@ -69,10 +77,8 @@ def tables(
     with open_store(store, consensus) as opened:
         found = [_facts(table) for table in opened.find_tables(prefix, unreadable=unreadable)]
     if as_json:
-        errors = {name: {"code": error.code, "message": str(error)} for name, error in unreadable.items()}
-        print_json(
-            [fact._asdict() for fact in found] + [{"name": name, "error": errors[name]} for name in errors]
-        )
+        errors = [{"name": name, **error_json(it.code, str(it))} for name, it in unreadable.items()]
+        print_json([*(fact._asdict() for fact in found), *errors])
         codes = [disposition(error).exit_code for error in unreadable.values()]
         raise typer.Exit(max(codes, default=0))
     if found:

@@ -226,9 +226,8 @@ class _MapStep:
 
 class _LeafStep:
     def __init__(self, given: pa.DataType, type_: Type, path: Path) -> None:
-        self.same = not isinstance(
-            type_, Decimal
-        )  # Arrow lets decimals have more digits than their type says
+        # Arrow lets decimals have more digits than their type says.
+        self.same = not isinstance(type_, Decimal)
         self.target = arrow_type(type_)
         self.path = path
         wanted = format_type(type_)

@@ -24,7 +24,7 @@ from instar.schema import (
     format_path,
     parse_type_ddl,
 )
-from instar.schema.arrow import TYPE_METADATA, find_named
+from instar.schema.arrow import find_named, said_type
 from instar.schema.paths import ELEMENT, KEY, VALUE
 from instar.schema.schema import index_fields
 
@@ -175,7 +175,7 @@ def _type_of(field: pa.Field, path: tuple[str, ...]) -> Type:
         return List(_type_of(given.value_field, (*path, ELEMENT)))
     if pa.types.is_map(given):
         return Map(_type_of(given.key_field, (*path, KEY)), _type_of(given.item_field, (*path, VALUE)))
-    named = (field.metadata or {}).get(TYPE_METADATA, b"").decode("utf-8", "replace")
+    named = said_type(field)
     if named.startswith("string collate "):
         why = "strings compare by their bytes; cast it to string first"
         raise UnsupportedTypeError(named, why, path=format_path(path))

@@ -36,6 +36,7 @@ __all__ = [
     "arrow_type",
     "field_name",
     "find_named",
+    "said_type",
     "schema_from_arrow",
 ]
 
@@ -171,9 +172,15 @@ def _from_type(field: pa.Field, path: tuple[str, ...]) -> Type:
     return leaf
 
 
+def said_type(field: pa.Field) -> str:
+    """Return the name of the type that an Arrow field is said to have, or nothing."""
+    named: bytes = (field.metadata or {}).get(TYPE_METADATA, b"")
+    return named.decode("utf-8", "replace")
+
+
 def find_named(field: pa.Field) -> Primitive | None:
     """Return the type that an Arrow field is said to have, where Arrow has none of its own for it."""
-    named = (field.metadata or {}).get(TYPE_METADATA, b"").decode("utf-8", "replace")
+    named = said_type(field)
     said = named in PRIMITIVES and arrow_type(Primitive(named)) == field.type
     return Primitive(named) if said else None
 

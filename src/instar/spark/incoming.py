@@ -81,15 +81,8 @@ def _arrow_type(type_: DataType, path: Path) -> pa.DataType:
 
 def arrow_frame(frame: DataFrame) -> DataFrame:
     """Return a frame that PySpark can turn into Arrow: it has no Arrow type for months."""
-    return frame.select(
-        [
-            _months(F.col(quoted), field.dataType).alias(field.name)
-            if has_months(field.dataType)
-            else F.col(quoted)
-            for field in frame.schema
-            for quoted in (f"`{field.name.replace('`', '``')}`",)
-        ]
-    )
+    columns = [(F.col(format_path((field.name,))), field) for field in frame.schema]
+    return frame.select([_months(column, field.dataType).alias(field.name) for column, field in columns])
 
 
 def has_months(type_: DataType) -> bool:

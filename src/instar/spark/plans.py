@@ -9,15 +9,24 @@ from instar.spark.file_index import find_index
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["columns_read", "file_scans"]
+    from instar.spark.file_index import PartIndex
+
+__all__ = ["columns_read", "table_scans"]
 
 
-def file_scans(plan: Any, *, cached: bool = False) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
-    """Yield the file scans of a plan, also those of subqueries and of plans inside plans, each once.
+def table_scans(plan: Any, *, cached: bool = False) -> Iterator[tuple[PartIndex, Any]]:  # noqa: ANN401 -- physical plans
+    """Yield the scans of instar tables in a plan, also in subqueries and in plans inside plans, each once.
 
-    A subquery runs once, and every node that mentions its result knows it. Scans for a frame that is cached
-    are left out unless they are asked for: they may have run long ago.
+    Scans for a frame that is cached are left out unless they are asked for: they may have run long ago.
     """
+    for scan in _file_scans(plan, cached=cached):
+        index = find_index(scan.relation().location())
+        if index is not None:
+            yield index, scan
+
+
+def _file_scans(plan: Any, *, cached: bool) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
+    """Yield all scans of files. A subquery runs once, and every node that mentions its result knows it."""
     seen: set[int] = set()
     waiting = [plan]
     while waiting:
@@ -47,9 +56,9 @@ def _below(node: Any, name: str) -> Iterator[Any]:  # noqa: ANN401 -- a physical
 
 def columns_read(plan: Any, label: str) -> frozenset[str] | None:  # noqa: ANN401 -- a physical plan
     """Return the physical columns that all scans with this label read together; None if there is none."""
-    found = []
-    for scan in file_scans(plan, cached=True):
-        index = find_index(scan.relation().location())
-        if index is not None and index.toString() == label:
-            found.append(frozenset(scan.requiredSchema().fieldNames()))
+    found = [
+        frozenset(scan.requiredSchema().fieldNames())
+        for index, scan in table_scans(plan, cached=True)
+        if index.toString() == label
+    ]
     return frozenset().union(*found) if found else None

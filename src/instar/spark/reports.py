@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from instar.spark.file_index import find_index
 from instar.spark.filters import Filters
 from instar.spark.gateway import gateway_of
-from instar.spark.plans import file_scans
+from instar.spark.plans import table_scans
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -21,12 +20,8 @@ def reports_of(frame: DataFrame) -> list[ScanReport]:
     """Plan a frame, and report on each of its scans of instar tables, in the order of the plan."""
     gateway = gateway_of(frame.sparkSession)
     plan = frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 -- PySpark has no public way to it
-    found = []
-    for scan in file_scans(plan):
-        index = find_index(scan.relation().location())
-        report = None
-        if index is not None:
-            report = index.report(Filters(gateway, scan.partitionFilters(), scan.dataFilters()))
-        if report is not None:
-            found.append(report)
-    return found
+    reports = (
+        index.report(Filters(gateway, scan.partitionFilters(), scan.dataFilters()))
+        for index, scan in table_scans(plan)
+    )
+    return [report for report in reports if report is not None]

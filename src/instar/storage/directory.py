@@ -34,6 +34,7 @@ __all__ = ["DirectoryBlob"]
 
 _STAGING = ".staging"
 _STAGED = re.compile(rf"{re.escape(_STAGING)}/[0-9a-f]{{32}}")
+_DENIED = (errno.EROFS, errno.EACCES, errno.EPERM)
 _FULL = (errno.ENOSPC, errno.EDQUOT)
 _ABSENT = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
@@ -193,8 +194,7 @@ class DirectoryBlob:
         except OSError as error:
             with suppress(OSError):
                 os.unlink(staged)
-            denied = error.errno in (errno.EROFS, errno.EACCES, errno.EPERM)
-            kind = StorageDeniedError if denied else StorageError
+            kind = StorageDeniedError if error.errno in _DENIED else StorageError
             raise kind(operation, _why(error)) from error
 
     def _sync_name(self, path: str) -> None:

@@ -55,9 +55,13 @@ class Entries:
         expected = None if entry.seqno == 0 else entry.seqno - 1
         return bool(self._consensus.append(self._key, expected, data))
 
+    def what(self, seqno: int) -> str:
+        """Return what an error calls an entry."""
+        return f"commit {seqno} of `{self._name}`"
+
     def lost(self, seqno: int, later: int) -> CorruptTableError:
         """Say that an entry is not there although a later one is."""
-        return CorruptTableError(f"commit {seqno} of `{self._name}`", f"it is missing, and {later} is there")
+        return CorruptTableError(self.what(seqno), f"it is missing, and {later} is there")
 
     def check_last(self, seqno: int, commit_id: str) -> None:
         """Raise if an entry that has been seen is not there any more, or another is in its place.
@@ -67,12 +71,12 @@ class Entries:
         found = self.first_from(seqno)
         if found is None or (found.seqno == seqno and commit_id not in ("", found.commit.id)):
             raise CorruptTableError(
-                f"commit {seqno} of `{self._name}`",
+                self.what(seqno),
                 "it was there before, so the store was removed or replaced while this handle was open",
             )
 
     def _decode(self, versioned: Versioned) -> Entry:
-        what = f"commit {versioned.seqno} of `{self._name}`"
+        what = self.what(versioned.seqno)
         payload = decode_frame(versioned.data, "commit", self._identity(versioned.seqno), what=what)
         return Entry(versioned.seqno, decode_commit(payload, what=what))
 

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from instar.table.services import Services
 
-__all__ = ["LEASE_MS", "Lease", "LeaseKeeper", "list_leases", "live_leases"]
+__all__ = ["LEASE_MS", "Lease", "LeaseKeeper", "find_lease", "live_leases"]
 
 LEASE_MS: Final = 15 * 60 * 1000
 """How long a lease lasts without being renewed."""
@@ -170,14 +170,6 @@ class LeaseKeeper:
             self.renew()
 
 
-def list_leases(services: Services, table_id: str) -> Iterator[Lease]:
-    """Yield the leases of a table, expired ones too."""
-    for stored in services.blob.list(leases(table_id)):
-        lease = _find_lease(services, stored.key)
-        if lease is not None:
-            yield lease
-
-
 def live_leases(services: Services, table_id: str) -> Iterator[Lease]:
     """Yield the leases of a table that have not expired.
 
@@ -188,12 +180,13 @@ def live_leases(services: Services, table_id: str) -> Iterator[Lease]:
     for stored in services.blob.list(leases(table_id)):
         is_young = stored.modified_ms + LEASE_MS > now
         with nullcontext() if is_young else suppress(CorruptTableError):
-            lease = _find_lease(services, stored.key)
+            lease = find_lease(services, stored.key)
             if lease is not None and (is_young or lease.expires_at > now):
                 yield lease
 
 
-def _find_lease(services: Services, key: str) -> Lease | None:
+def find_lease(services: Services, key: str) -> Lease | None:
+    """Read a lease, expired or not, if it has not been given back."""
     data = services.blob.find(key)
     if data is None:
         return None

@@ -280,17 +280,12 @@ class TableLog:
             head = self._entries.head()
             if head is None:
                 return None
-            table_id, seqno, is_rollup = (
-                head.commit.table_id,
-                head.commit.start.seqno,
-                head.commit.start.rollup,
-            )
-            what = f"commit {head.seqno} of `{self._name}`"
+            what, table_id, start = self._entries.what(head.seqno), head.commit.table_id, head.commit.start
             try:
-                rolled = load_rollup(self._services.blob, table_id, seqno) if is_rollup else None
+                rolled = load_rollup(self._services.blob, table_id, start.seqno) if start.rollup else None
             except NotFoundError:
                 continue  # a vacuum has removed this rollup after writing a newer one: look again
-            state = self._replay(rolled, seqno + is_rollup)
+            state = self._replay(rolled, start.seqno + start.rollup)
             if state is not None and state.seqno < head.seqno:
                 raise self._entries.lost(state.seqno + 1, head.seqno)
             if state is not None:

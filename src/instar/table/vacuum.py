@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from contextlib import nullcontext, suppress
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 from instar.errors import NotFoundError, StorageError, TableNotFoundError
@@ -136,7 +137,7 @@ class _Sweep:
         a handle that does not know of them may try to commit in their place.
         """
         oldest = min(oldest, self._services.clock() - LEASE_MS)
-        first = self._first_seqno()
+        first = self._first
         candidates = range(first, max(first, self._end))
 
         def is_young(seqno: int) -> bool:
@@ -146,11 +147,12 @@ class _Sweep:
 
     def count_entries(self, cut: int) -> int:
         """Return how many commits are below a seqno."""
-        return max(0, cut - self._first_seqno())
+        return max(0, cut - self._first)
 
-    def _first_seqno(self) -> int:
-        entries = self._services.consensus.scan(self._services.log_key(self._log.name), 0, 1)
-        return entries[0].seqno if entries else 0
+    @cached_property
+    def _first(self) -> int:
+        """The seqno at which the log begins."""
+        return self._log.entry_from(0).seqno
 
     def _reach_tombstone(self, start: Start) -> None:
         """Note what it takes to know that a table was dropped: all else of it may go."""

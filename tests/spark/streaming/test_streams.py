@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import StreamingQueryException
 
 import instar
-from instar.table.leases import list_leases
+from tests.tables import list_leases
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ import pytest
 
 import instar
 from instar.errors import ReaderFencedError, TableNotFoundError, UsageError
-from instar.table.leases import list_leases
+from tests.tables import list_leases
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

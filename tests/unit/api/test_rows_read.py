@@ -10,7 +10,7 @@ import pytest
 
 import instar
 from instar.errors import ColumnNotFoundError, CorruptTableError, NegativeCountError, UsageError
-from instar.table.leases import list_leases
+from tests.tables import list_leases
 
 if TYPE_CHECKING:
     from pathlib import Path
