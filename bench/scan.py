@@ -19,7 +19,7 @@ from bench.measure import Ratio, machine, say, timing, warmed
 from bench.report import Column, Report, Section
 from instar.parts import conform
 from instar.table import TableLog
-from instar.table.write import WriterSchema, store_parts, write_rows
+from instar.table.write.store import WriterSchema, store_parts, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from instar import Table
-    from instar.table.write import StoredPart, StoringPlan
+    from instar.table.write.store import StoredPart, StoringPlan
 
     _Read = Callable[[list[str] | None], object]
 

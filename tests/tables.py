@@ -22,8 +22,8 @@ from instar.storage import BlobConsensus
 from instar.storage.objects import ObjectBlob
 from instar.table import Services, TableLog, begin_write, load_columns
 from instar.table.layout import leases, part_key, table_root
-from instar.table.leases import find_lease
-from instar.table.manifest import ChunkReader
+from instar.table.log.leases import find_lease
+from instar.table.log.manifest import ChunkReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -196,9 +196,9 @@ def small_numbers(rollup_every: int = 4, chunk_parts: int = 6, inline_parts: int
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(Services, "start", start)
-        patch.setattr("instar.table.log.ROLLUP_EVERY", rollup_every)
-        patch.setattr("instar.table.log._LONGEST_TAIL", 2 * rollup_every)
-        patch.setattr("instar.table.log.time", StillTime())
-        patch.setattr("instar.table.rollup.MAX_CHUNK_PARTS", chunk_parts)
-        patch.setattr("instar.table.append.INLINE_PARTS", inline_parts)
+        patch.setattr("instar.table.log.table_log.ROLLUP_EVERY", rollup_every)
+        patch.setattr("instar.table.log.table_log._LONGEST_TAIL", 2 * rollup_every)
+        patch.setattr("instar.table.log.table_log.time", StillTime())
+        patch.setattr("instar.table.log.rollup.MAX_CHUNK_PARTS", chunk_parts)
+        patch.setattr("instar.table.write.append.INLINE_PARTS", inline_parts)
         yield

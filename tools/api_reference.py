@@ -17,10 +17,10 @@ from instar.api import CommitInfo, open_store
 from instar.schema import Field, SchemaUpdate
 from instar.schema.rules import Change
 from instar.skipping import Conjunct
-from instar.spark.table_options import TableOptions
+from instar.spark.source.table_options import TableOptions
 from instar.state.options import OPTIONS
 from instar.table import VacuumReport
-from instar.table.audit import Policy
+from instar.table.read.audit import Policy
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -19,10 +19,10 @@ from instar.state.chunk import FILES
 from instar.stats import FieldStats
 from instar.storage import open_blob, open_consensus
 from instar.table import Services, TableLog, begin_write, find_marker
-from instar.table.filter import Filter
 from instar.table.layout import part_key
-from instar.table.pruning import needed_parts
-from instar.table.snapshot import plan_snapshot, resolve_reader
+from instar.table.read.filter import Filter
+from instar.table.read.pruning import needed_parts
+from instar.table.read.snapshot import plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -15,8 +15,8 @@ from bench.report import Column, Section
 from bench.workload import NAMES, Question, column_bounds
 from instar.api import Table
 from instar.table import TableLog
-from instar.table.filter import Filter
-from instar.table.pruning import needed_parts
+from instar.table.read.filter import Filter
+from instar.table.read.pruning import needed_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

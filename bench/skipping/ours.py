@@ -13,7 +13,7 @@ from bench.skipping.filters import SCHEMA, league_rows
 from instar.errors import UsageError
 from instar.parts import conform
 from instar.table import TableLog
-from instar.table.write import WriterSchema, store_parts, write_rows
+from instar.table.write.store import WriterSchema, store_parts, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from bench.skipping.contenders import Field
     from bench.skipping.filters import Filter
     from instar import Table
-    from instar.table.write import StoredPart, StoringPlan
+    from instar.table.write.store import StoredPart, StoringPlan
 
 __all__ = ["Ours", "OursOnSpark", "PlainSpark"]
 

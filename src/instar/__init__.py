@@ -5,7 +5,7 @@ from importlib.metadata import version as _version
 from instar.api import Changes, Commit, Listen, Snapshot, Store, Table, register, scan_reports
 from instar.api import open_store as open  # noqa: A004 -- `instar.open` is what people type
 from instar.schema import Schema
-from instar.table.report import PartReport, ScanReport
+from instar.table.read.report import PartReport, ScanReport
 
 __all__ = [
     "Changes",

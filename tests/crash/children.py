@@ -22,7 +22,9 @@ import pyarrow as pa
 
 import instar
 import instar.storage.postgres  # before the first fork, although only some need it
-from instar.table import append, begin_write, log, rollup
+from instar.table import begin_write
+from instar.table.log import rollup, table_log
+from instar.table.write import append
 from tests.tables import all_rows, find_missing, make_parts
 
 if TYPE_CHECKING:
@@ -60,7 +62,7 @@ def work_for_ever(task: Task, say: Callable[[str], None]) -> None:
     """Commit all sorts of things, and say of each that it is done once it is."""
     for module, constant, value in (
         (append, "INLINE_PARTS", 2),
-        (log, "ROLLUP_EVERY", 4),
+        (table_log, "ROLLUP_EVERY", 4),
         (rollup, "MAX_CHUNK_PARTS", 8),
     ):
         assert hasattr(module, constant)

@@ -11,8 +11,8 @@ import pyarrow as pa
 from instar.parts.layout import DIFF, TS, update_schema
 from instar.schema import Names
 from instar.storage import pauses
-from instar.table.listen import plan_changes, read_changes
-from instar.table.snapshot import resolve_reader
+from instar.table.read.listen import plan_changes, read_changes
+from instar.table.read.snapshot import resolve_reader
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

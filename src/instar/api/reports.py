@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-    from instar.table.report import ScanReport
+    from instar.table.read.report import ScanReport
 
 __all__ = ["scan_reports"]
 

@@ -9,12 +9,12 @@ import pyarrow as pa
 from instar.schema import Schema, arrow_schema
 from instar.state.options import check_options
 from instar.table import load_columns
-from instar.table.audit import resolve_policy
-from instar.table.filter import Filter
-from instar.table.manifest import keep_parts
-from instar.table.read import read_filtered, read_snapshot
-from instar.table.report import report_scan
-from instar.table.snapshot import plan_snapshot, resolve_reader
+from instar.table.log.manifest import keep_parts
+from instar.table.read.audit import resolve_policy
+from instar.table.read.filter import Filter
+from instar.table.read.report import report_scan
+from instar.table.read.rows import read_filtered, read_snapshot
+from instar.table.read.snapshot import plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.table import Services, TableLog
-    from instar.table.audit import Policy
-    from instar.table.report import ScanReport
+    from instar.table.read.audit import Policy
+    from instar.table.read.report import ScanReport
 
 __all__ = ["Snapshot"]
 

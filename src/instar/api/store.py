@@ -20,7 +20,7 @@ from instar.table import (
     vacuum_table,
     write_marker,
 )
-from instar.table.tables import UNREADABLE, log_names
+from instar.table.log.tables import UNREADABLE, log_names
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from instar.schema import SchemaLike
     from instar.state import ConfigValue, Step, TableState
     from instar.table import Services, TableLog
-    from instar.table.report import ScanReport
+    from instar.table.read.report import ScanReport
 
 __all__ = ["GRACE_MS", "Table"]
 

@@ -14,14 +14,21 @@ from instar.schema import arrow_schema
 from instar.state import Appended
 from instar.state.commands import check_token
 from instar.table import Committed
-from instar.table.read import read_snapshot
-from instar.table.snapshot import plan_keys, plan_snapshot, resolve_reader
-from instar.table.write import ATTEMPTS, WriterSchema, repeated_key, resolve_writer, store_parts, write_rows
+from instar.table.read.rows import read_snapshot
+from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
+from instar.table.write.store import (
+    ATTEMPTS,
+    WriterSchema,
+    repeated_key,
+    resolve_writer,
+    store_parts,
+    write_rows,
+)
 
 if TYPE_CHECKING:
     from instar.state import TableState
     from instar.table import Services, TableLog
-    from instar.table.write import Store
+    from instar.table.write.store import Store
 
 __all__ = ["Commit", "Data", "Wishes", "as_commit", "upsert_data", "write_data"]
 

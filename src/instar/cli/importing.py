@@ -81,8 +81,8 @@ def import_files(  # noqa: PLR0913 -- options of a command
         if target is not None and order_by:
             raise UsageError(f"`{table}` is there already, and its order stays: leave out --order-by")
         with working("starting Spark"):
-            from instar.spark.files import file_format as guess_format  # noqa: PLC0415 -- slow
-            from instar.spark.files import naming_misfits, read_files  # noqa: PLC0415
+            from instar.spark.native.files import file_format as guess_format  # noqa: PLC0415 -- slow
+            from instar.spark.native.files import naming_misfits, read_files  # noqa: PLC0415
             from instar.spark.query import spark_errors  # noqa: PLC0415
             from instar.spark.session import cancelling, local_session  # noqa: PLC0415
 

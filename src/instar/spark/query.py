@@ -11,7 +11,7 @@ from pyspark.errors import AnalysisException, ParseException, PySparkException
 from pyspark.sql import Row
 
 from instar.errors import TableNotFoundError, UsageError
-from instar.spark.views import make_view
+from instar.spark.native.views import make_view
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -1,15 +1,15 @@
 """Tables without an engine: their logs, rollups, leases and housekeeping."""
 
-from instar.table.append import PartWriter, begin_write, move_since
-from instar.table.clock import check_clock
-from instar.table.entries import Entry
-from instar.table.leases import Lease, LeaseKeeper
-from instar.table.log import Committed, TableLog
-from instar.table.manifest import load_columns
+from instar.table.housekeeping.clock import check_clock
+from instar.table.housekeeping.vacuum import VacuumReport, vacuum_store, vacuum_table
+from instar.table.log.entries import Entry
+from instar.table.log.leases import Lease, LeaseKeeper
+from instar.table.log.manifest import load_columns
+from instar.table.log.table_log import Committed, TableLog
+from instar.table.log.tables import check_table_name, create_table, drop_table, find_tables, list_tables
 from instar.table.marker import StoreMarker, check_consensus, find_marker, write_marker
 from instar.table.services import Services, wall_clock
-from instar.table.tables import check_table_name, create_table, drop_table, find_tables, list_tables
-from instar.table.vacuum import VacuumReport, vacuum_store, vacuum_table
+from instar.table.write.append import PartWriter, begin_write, move_since
 
 __all__ = [
     "Committed",

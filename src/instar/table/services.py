@@ -12,9 +12,9 @@ from functools import cache
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from instar.table.audit import Audits
-from instar.table.leases import LeaseKeeper
-from instar.table.manifest import ChunkReader
+from instar.table.log.leases import LeaseKeeper
+from instar.table.log.manifest import ChunkReader
+from instar.table.read.audit import Audits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

@@ -58,7 +58,7 @@ from instar.table import (
     vacuum_table,
 )
 from instar.table.layout import part_key, table_root
-from instar.table.leases import LEASE_MS
+from instar.table.log.leases import LEASE_MS
 from tests.properties.state.model import ModelPart, ModelTable, single_values
 from tests.tables import World, all_rows, find_missing, small_numbers
 
@@ -68,8 +68,8 @@ if TYPE_CHECKING:
     from instar.schema import Type
     from instar.storage import Blob
     from instar.table import Services
-    from instar.table.append import PartWriter
-    from instar.table.pin import Pin
+    from instar.table.log.pin import Pin
+    from instar.table.write.append import PartWriter
 
 NAMES = ["events", "events/hourly"]
 HANDLES = 3

@@ -11,7 +11,7 @@ import pytest
 
 import instar
 from instar.errors import UsageError
-from instar.spark.files import file_format
+from instar.spark.native.files import file_format
 from tests.unit.cli.command import instar as run
 
 if TYPE_CHECKING:

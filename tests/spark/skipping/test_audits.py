@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
     from instar import Store, Table
     from instar.state import TableState
-    from instar.table.manifest import ChunkReader
-    from instar.table.pruning import Condition, Needed
+    from instar.table.log.manifest import ChunkReader
+    from instar.table.read.pruning import Condition, Needed
 
 EVERYTHING = {"skipping_sample": 100, "skipping_budget": 1 << 40}
 

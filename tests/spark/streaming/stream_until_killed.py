@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import SparkSession
 
-from instar.spark.data_source import InstarSource
-from instar.spark.sink import StreamSink
-from instar.spark.stream_source import ask_for_changes
+from instar.spark.source.data_source import InstarSource
+from instar.spark.source.sink import StreamSink
+from instar.spark.source.stream_source import ask_for_changes
 
 if TYPE_CHECKING:
     from pyspark.sql.datasource import WriterCommitMessage

@@ -42,7 +42,7 @@ def _small_and_quick(spark: SparkSession) -> Iterator[None]:
     for name, value in quick.items():
         spark.conf.set(name, value)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("instar.table.write.PartLimits", lambda: SMALL)
+        patch.setattr("instar.table.write.store.PartLimits", lambda: SMALL)
         yield
     for name in quick:
         spark.conf.unset(name)

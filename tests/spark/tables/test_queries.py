@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 import instar
 from instar.errors import ConflictError, ReaderFencedError, UsageError
-from instar.table.write import ATTEMPTS, write_rows
+from instar.table.write.store import ATTEMPTS, write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -173,7 +173,7 @@ def before_commit(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[], object],
             meddle()
         return write_rows(*args, **kwargs)
 
-    monkeypatch.setattr("instar.spark.retract.write_rows", meddling)
+    monkeypatch.setattr("instar.spark.write.retract.write_rows", meddling)
 
 
 def test_a_delete_that_meets_a_commit_is_worked_out_again(

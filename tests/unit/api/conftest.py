@@ -29,4 +29,4 @@ def store(world: World) -> Store:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("instar.table.log.time", StillTime())
+    monkeypatch.setattr("instar.table.log.table_log.time", StillTime())

@@ -21,7 +21,7 @@ from instar.errors import (
 )
 from instar.table import wall_clock
 from instar.table.layout import lease_key, part_key
-from instar.table.leases import LEASE_MS
+from instar.table.log.leases import LEASE_MS
 from tests.servers import PostgresServer, postgres
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from instar.api.store import Store
 from instar.errors import ReaderFencedError, UsageError
-from instar.table.append import move_since
+from instar.table.write.append import move_since
 from tests.tables import World, small_numbers
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import pytest
 
 import instar
 from instar.errors import ConflictError, CorruptTableError, DataMismatchError, UsageError
-from instar.table.write import write_rows
+from instar.table.write.store import write_rows
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from instar.api.store import Store
     from instar.api.table import Table
     from instar.table import Services, TableLog
-    from instar.table.append import PartWriter
+    from instar.table.write.append import PartWriter
 
 
 def ints(**columns: list[int | None]) -> pa.Table:
@@ -52,7 +52,7 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
                 waiting.pop()()
             return begin_write(services, log)
 
-        monkeypatch.setattr("instar.table.write.begin_write", meddling)
+        monkeypatch.setattr("instar.table.write.store.begin_write", meddling)
 
     return arm
 

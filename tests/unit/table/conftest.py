@@ -22,4 +22,4 @@ def world() -> Iterator[World]:
 
 @pytest.fixture(autouse=True)
 def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("instar.table.log.time", StillTime())
+    monkeypatch.setattr("instar.table.log.table_log.time", StillTime())

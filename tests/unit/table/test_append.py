@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.table import begin_write, create_table
-from instar.table.append import INLINE_PARTS
+from instar.table.write.append import INLINE_PARTS
 from tests.tables import all_rows, make_parts
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import pytest
 
 from instar.errors import UsageError
 from instar.state.chunk import FILES, FIXED_GROUPS, PLACES
-from instar.table.audit import Audits, Policy, Skipping, resolve_policy
+from instar.table.read.audit import Audits, Policy, Skipping, resolve_policy
 
 if TYPE_CHECKING:
     from instar.state.manifest import Columns

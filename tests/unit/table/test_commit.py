@@ -26,7 +26,7 @@ from instar.state import Created
 from instar.state.commands import configure
 from instar.storage import Appended, MemoryConsensus
 from instar.table import Services, TableLog, begin_write, create_table, drop_table, vacuum_table
-from instar.table.leases import LEASE_MS
+from instar.table.log.leases import LEASE_MS
 from tests.faults import Faults, Outcome, UnreliableConsensus
 from tests.tables import World, append_parts
 

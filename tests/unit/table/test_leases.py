@@ -10,7 +10,7 @@ import pytest
 
 from instar.errors import CommitOutcomeUnknownError, StorageError, StorageTimeoutError
 from instar.table.layout import lease_key, leases
-from instar.table.leases import LEASE_MS, LeaseKeeper
+from instar.table.log.leases import LEASE_MS, LeaseKeeper
 from tests.faults import Faults, Outcome, UnreliableBlob
 from tests.tables import list_leases
 

@@ -14,8 +14,8 @@ from instar.schema import Primitive, Schema
 from instar.skipping import decide, parse_filter
 from instar.stats import FieldStats
 from instar.table import begin_write, create_table
-from instar.table.manifest import ChunkReader
-from instar.table.pruning import Condition, needed_parts, part_bounds
+from instar.table.log.manifest import ChunkReader
+from instar.table.read.pruning import Condition, needed_parts, part_bounds
 from tests.tables import all_rows, append_parts, small_numbers
 
 if TYPE_CHECKING:

@@ -49,9 +49,9 @@ def place(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.Mo
     """Return a place where rollups and chunks come often, and threads really run beside one another."""
     monkeypatch.undo()  # commits wait as they do in earnest
     for constant, value in (
-        ("log.ROLLUP_EVERY", 3),
-        ("rollup.MAX_CHUNK_PARTS", 8),
-        ("append.INLINE_PARTS", 2),
+        ("log.table_log.ROLLUP_EVERY", 3),
+        ("log.rollup.MAX_CHUNK_PARTS", 8),
+        ("write.append.INLINE_PARTS", 2),
     ):
         monkeypatch.setattr(f"instar.table.{constant}", value)
     world = World(DirectoryBlob(tmp_path)) if request.param == "directory" else World()

@@ -29,8 +29,8 @@ from instar.table import (
     vacuum_table,
 )
 from instar.table.layout import chunk_key, lease_key, leases, part_key, rollup_key, rollups, table_root
-from instar.table.leases import LEASE_MS
-from instar.table.rollup import write_rollup
+from instar.table.log.leases import LEASE_MS
+from instar.table.log.rollup import write_rollup
 from tests.faults import Faults, Outcome, UnreliableBlob, UnreliableConsensus
 from tests.tables import World, all_rows, append_parts, find_missing, make_parts, small_numbers
 

@@ -1,0 +1,147 @@
+"""`PartIndex`: a table's parts as Spark's `FileIndex`, asked anew by every query with its complete filter.
+
+Spark calls the methods through Py4J, under the names that its own interface has.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary
+
+from instar.spark.native.filters import Filters
+from instar.spark.native.relay import relayed
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from instar.spark.native.gateway import Gateway
+    from instar.table.read.report import ScanReport
+
+__all__ = ["FileGroup", "Keeper", "Listing", "PartIndex", "Parts", "find_index"]
+
+_numbers = itertools.count(1)
+_indexes: WeakValueDictionary[int, PartIndex] = WeakValueDictionary()
+
+
+class FileGroup(NamedTuple):
+    """Files, as (path, size), that share the values of the partition columns."""
+
+    values: tuple[str | None, ...]
+    files: Sequence[tuple[str, int]]
+
+
+class Listing(NamedTuple):
+    """What a query shall read; `keeper` lives as long as a plan of Spark's knows the listing."""
+
+    groups: Sequence[FileGroup]
+    keeper: Keeper | None = None
+
+
+class Keeper:
+    """Something that a listing needs, such as a lease: its end in the JVM is its end here."""
+
+    def run(self) -> None:
+        """Do nothing: the JVM only has to hold it."""
+
+    def toString(self) -> str:  # noqa: N802 -- Java's name
+        """Say what this is."""
+        return "instar lease"
+
+    class Java:
+        """The smallest interface that there is."""
+
+        implements = ("java.lang.Runnable",)
+
+
+class Parts(NamedTuple):
+    """Where an index gets its files from: a listing for filters, the size of all, and a report on filters."""
+
+    list_parts: Callable[[Filters], Listing]
+    size: Callable[[], int]
+    report: Callable[[Filters], ScanReport] | None = None
+
+
+class PartIndex:
+    """Answers Spark's questions about files from a listing that is made when it asks.
+
+    `label` is what `explain()` shows for the location. The index keeps `parts` alive, and what they keep.
+    """
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        label: str,
+        partition_schema: str,
+        parts: Parts,
+    ) -> None:
+        self._gateway = gateway
+        self._label = label
+        self._root_paths = gateway.seq([gateway.path(label)])
+        self._partition_schema = gateway.schema(partition_schema)
+        self._parts = parts
+        self._number = next(_numbers) & 0x7FFF_FFFF
+        _indexes[self._number] = self
+
+    def rootPaths(self) -> Any:  # noqa: ANN401, N802 -- Spark's interface, here and below
+        """Name the table and its state."""
+        return self._root_paths
+
+    @relayed
+    def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: ANN401, N802
+        """Return the parts that a query with these filters reads."""
+        groups, keeper = self._parts.list_parts(Filters(self._gateway, partition_filters, data_filters))
+        return self._gateway.seq(
+            [self._gateway.directory(group.values, group.files, keeper) for group in groups]
+        )
+
+    @relayed
+    def inputFiles(self) -> Any:  # noqa: ANN401, N802
+        """Return all paths."""
+        paths = [
+            path for group in self._parts.list_parts(Filters(self._gateway)).groups for path, _ in group.files
+        ]
+        return self._gateway.strings(paths)
+
+    @relayed
+    def sizeInBytes(self) -> int:  # noqa: N802
+        """Return what a join needs to know before it broadcasts a table."""
+        return self._parts.size()
+
+    def partitionSchema(self) -> Any:  # noqa: ANN401, N802
+        """Return the columns whose values come with a file instead of from it."""
+        return self._partition_schema
+
+    def report(self, filters: Filters) -> ScanReport | None:
+        """Report on a scan with these filters, if there is anything to say of it."""
+        return None if self._parts.report is None else self._parts.report(filters)
+
+    def refresh(self) -> None:
+        """Do nothing: every listing is fresh."""
+
+    def metadataOpsTimeNs(self) -> Any:  # noqa: ANN401, N802
+        """Measure nothing."""
+        return self._gateway.none()
+
+    def toString(self) -> str:  # noqa: N802
+        """Name the table."""
+        return self._label
+
+    def hashCode(self) -> int:  # noqa: N802
+        """Return the number by which `find_index` knows this one."""
+        return self._number
+
+    def equals(self, other: object) -> bool:
+        """Whether Spark may reuse the scan of one for the other: only if it is the same."""
+        return self is other
+
+    class Java:
+        """What Py4J makes of it in the JVM."""
+
+        implements = ("org.apache.spark.sql.execution.datasources.FileIndex",)
+
+
+def find_index(location: Any) -> PartIndex | None:  # noqa: ANN401 -- a Java object
+    """Return the index that Spark knows as a location, if it is one."""
+    found = _indexes.get(location.hashCode())
+    return found if found is not None and location.toString() == found.toString() else None

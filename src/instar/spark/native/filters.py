@@ -1,0 +1,134 @@
+"""The filters of one scan, as Spark's optimizer hands them over: live expressions of the JVM.
+
+Spark prints them as JSON in one call, but not everything in them. What it leaves out is asked of the nodes
+that have it, and only where there are such nodes.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from instar.schema import field_name
+from instar.skipping import Call, Function, Literal, parse_catalyst
+from instar.skipping.expression import BOOLEAN
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from instar.schema import Field
+    from instar.skipping import Expression
+    from instar.spark.native.gateway import Gateway
+
+__all__ = ["Filters"]
+
+_SEPARATOR: Final = "\x1f\x1e\x1f"
+_MAX_SET: Final = 10_000
+_ARITHMETIC: Final = re.compile(r"\.(Add|Subtract|Multiply|Divide|IntegralDivide|Remainder|Pmod)$")
+
+
+class Filters:
+    """Conditions of a scan that are all true for the rows that are wanted."""
+
+    def __init__(self, gateway: Gateway, *sequences: Any) -> None:  # noqa: ANN401 -- Scala sequences
+        self._gateway = gateway
+        self.expressions = [each.apply(at) for each in sequences for at in range(each.size())]
+        """The conditions, as objects of the JVM."""
+
+    def __bool__(self) -> bool:
+        return bool(self.expressions)
+
+    def read(self, fields: Sequence[Field]) -> Expression:
+        """Read the conditions over columns that are called `f<id>`, as one."""
+        named = {field_name(field.id): field for field in fields}
+        read = [
+            parse_catalyst(text, named, self._zone, _lost(expression, text))
+            for expression, text in ((own, own.toJSON()) for own in self.expressions)
+        ]
+        if not read:
+            return Literal(value=True, type=BOOLEAN)
+        return read[0] if len(read) == 1 else Call(Function.AND, tuple(read), BOOLEAN)
+
+    @cached_property
+    def _zone(self) -> str:
+        """The time zone in which timestamps are printed: that of the query, whose thread this is."""
+        return self._gateway.time_zone()
+
+
+def _lost(root: Any, text: str) -> Mapping[int, Mapping[str, Any]]:  # noqa: ANN401 -- an expression
+    """Ask for what Spark does not print, by the position of the node in the JSON."""
+    nodes = json.loads(text)
+    wanted = {at: asked for at, node in enumerate(nodes) if (asked := _asked(node)) is not None}
+    found: dict[int, Mapping[str, Any]] = {}
+    if not wanted:
+        return found
+
+    def descend(expression: Any, at: int) -> None:  # noqa: ANN401 -- an expression
+        """Visit the nodes in the order of the JSON, going only where something is wanted."""
+        if at in wanted:
+            found[at] = wanted[at](expression)
+        children = None
+        after = at + 1
+        for number in range(nodes[at]["num-children"]):
+            end = _end(nodes, after)
+            if any(after <= place < end for place in wanted):
+                children = expression.children() if children is None else children
+                descend(children.apply(number), after)
+            after = end
+
+    descend(root, 0)
+    return found
+
+
+def _end(nodes: Sequence[Mapping[str, Any]], at: int) -> int:
+    """Return where the subtree at a position ends."""
+    left = 1
+    while left:
+        left += nodes[at]["num-children"] - 1
+        at += 1
+    return at
+
+
+def _asked(node: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- a question to an expression
+    if "evalMode" in node or "evalContext" in node:
+        return _arithmetic if _ARITHMETIC.search(node["class"]) else _mode
+    if "escapeChar" in node:
+        return _escape
+    if "hset" in node:
+        return _members
+    if (
+        node["class"].endswith(".Literal")
+        and node.get("dataType") == "binary"
+        and node.get("value") is not None
+    ):
+        return _bytes
+    return None
+
+
+def _mode(expression: Any) -> Mapping[str, Any]:  # noqa: ANN401
+    return {"evalMode": expression.evalMode().toString()}
+
+
+def _arithmetic(expression: Any) -> Mapping[str, Any]:  # noqa: ANN401
+    """Ask for the type too: how many digits decimals keep is a setting."""
+    return {**_mode(expression), "resultType": json.loads(expression.dataType().json())}
+
+
+def _escape(expression: Any) -> Mapping[str, Any]:  # noqa: ANN401
+    return {"escapeChar": expression.escapeChar()}
+
+
+def _members(expression: Any) -> Mapping[str, Any]:  # noqa: ANN401
+    """Print a set as Spark holds its members: dates in days, timestamps in microseconds."""
+    members = expression.hset()
+    size = members.size()
+    if size > _MAX_SET or members.contains(None):
+        return {}
+    texts = members.mkString(_SEPARATOR).split(_SEPARATOR)
+    return {"hset": texts} if len(texts) == size else {}
+
+
+def _bytes(expression: Any) -> Mapping[str, Any]:  # noqa: ANN401
+    return {"value": bytes(expression.value())}

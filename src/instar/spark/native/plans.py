@@ -1,0 +1,64 @@
+"""Physical plans of Spark: the scans in them, and what these read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from instar.spark.native.file_index import find_index
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from instar.spark.native.file_index import PartIndex
+
+__all__ = ["columns_read", "table_scans"]
+
+
+def table_scans(plan: Any, *, cached: bool = False) -> Iterator[tuple[PartIndex, Any]]:  # noqa: ANN401 -- physical plans
+    """Yield the scans of instar tables in a plan, also in subqueries and in plans inside plans, each once.
+
+    Scans for a frame that is cached are left out unless they are asked for: they may have run long ago.
+    """
+    for scan in _file_scans(plan, cached=cached):
+        index = find_index(scan.relation().location())
+        if index is not None:
+            yield index, scan
+
+
+def _file_scans(plan: Any, *, cached: bool) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
+    """Yield all scans of files. A subquery runs once, and every node that mentions its result knows it."""
+    seen: set[int] = set()
+    waiting = [plan]
+    while waiting:
+        node = waiting.pop()
+        name = node.getClass().getSimpleName()
+        if name.endswith("QueryStageExec"):  # a part of an adaptive plan that has been run
+            waiting.append(node.plan())
+            continue  # its id is that of a stage, and other plans have such stages too
+        number = node.id()
+        if number in seen:
+            continue
+        seen.add(number)
+        if name == "FileSourceScanExec":
+            yield node
+        if name == "InMemoryTableScanExec" and cached:
+            waiting.append(node.relation().cachedPlan())
+        waiting += reversed(list(_below(node, name)))
+
+
+def _below(node: Any, name: str) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
+    if name == "AdaptiveSparkPlanExec":
+        yield node.executedPlan()
+    for sequence in (node.children(), node.subqueries()):
+        for at in range(sequence.size()):
+            yield sequence.apply(at)
+
+
+def columns_read(plan: Any, label: str) -> frozenset[str] | None:  # noqa: ANN401 -- a physical plan
+    """Return the physical columns that all scans with this label read together; None if there is none."""
+    found = [
+        frozenset(scan.requiredSchema().fieldNames())
+        for index, scan in table_scans(plan, cached=True)
+        if index.toString() == label
+    ]
+    return frozenset().union(*found) if found else None

@@ -1,0 +1,147 @@
+"""Parts as a relation of Spark's: its own Parquet reader, over files that a `PartIndex` lists.
+
+Columns are called `f<id>` at the top, and have the reader's own names inside structs. The reader finds
+fields by their ids, at every level.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
+from pyspark.sql.types import StructType
+
+from instar.schema import Field, List, Map, Schema, Struct, Type, field_name, spark_json
+from instar.schema.spark import type_json
+from instar.spark.native.file_index import PartIndex
+from instar.spark.native.gateway import gateway_of
+from instar.spark.native.relay import install
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pyspark.sql import Column, SparkSession
+
+    from instar.spark.native.file_index import Parts
+    from instar.spark.native.gateway import Gateway
+
+__all__ = ["field_json", "make_relation", "parts_frame", "shown_column", "struct_json"]
+
+_PHYSICAL: Final = re.compile(r"f\d+", re.IGNORECASE)
+_OPTIONS: Final = {
+    "spark.sql.parquet.fieldId.read.enabled": "true",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "parquet.page.verify-checksum.enabled": "true",
+}
+"""What a table says does not depend on the settings of a session, and damage is not read as rows."""
+
+
+def parts_frame(
+    spark: SparkSession,
+    label: str,
+    fields: Sequence[Field],
+    parts: Parts,
+    *,
+    partitions: Sequence[dict[str, Any]] = (),
+    extra: Sequence[dict[str, Any]] = (),
+) -> DataFrame:
+    """Return a frame over physical columns: fields, `extra` ones, and `partitions` that come with files."""
+    install()
+    gateway = gateway_of(spark)
+    schema = gateway.schema(struct_json([*(_physical_json(field) for field in fields), *extra]))
+    relation = make_relation(gateway, PartIndex(gateway, label, struct_json(partitions), parts), schema)
+    return DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
+
+
+def make_relation(gateway: Gateway, index: PartIndex, schema: Any) -> Any:  # noqa: ANN401 -- Java objects
+    """Return Spark's relation over the files of an index."""
+    return gateway.relation(
+        index,
+        index.partitionSchema(),
+        schema,
+        gateway.none(),
+        gateway.parquet(),
+        gateway.options(_OPTIONS),
+        gateway.session,
+    )
+
+
+def struct_json(fields: Sequence[dict[str, Any]]) -> str:
+    """Return a schema as Spark's JSON."""
+    return json.dumps({"type": "struct", "fields": list(fields)})
+
+
+def shown_column(field: Field) -> Column:
+    """Give a physical column the reader's name, and its members too where Spark was not told them."""
+    column = F.col(field_name(field.id))
+    if _looks_physical(field.type):
+        column = column.cast(StructType.fromJson(spark_json(Schema((field,))))[0].dataType)
+    return column.alias(field.name)
+
+
+def _looks_physical(type_: Type) -> bool:
+    """Whether a member's name could be taken for a physical one.
+
+    Spark pushes filters on members down by name. A member called `f7` would meet another field's
+    statistics, so such a struct is read under physical names and renamed after.
+    """
+    match type_:
+        case Struct(fields=members):
+            return any(_PHYSICAL.fullmatch(member.name) or _looks_physical(member.type) for member in members)
+        case List(element=element):
+            return _looks_physical(element)
+        case Map(key=key, value=value):
+            return _looks_physical(key) or _looks_physical(value)
+    return False
+
+
+def _physical_json(field: Field) -> dict[str, Any]:
+    rename = _looks_physical(field.type)
+    return _member_json(field, field_name(field.id), rename=rename)
+
+
+def _member_json(field: Field, name: str, *, rename: bool) -> dict[str, Any]:
+    return {
+        "name": name,
+        "type": _type_json(field.type, rename=rename),
+        "nullable": field.nullable,
+        "metadata": {"parquet.field.id": field.id},
+    }
+
+
+def _type_json(type_: Type, *, rename: bool) -> str | dict[str, Any]:
+    match type_:
+        case Struct(fields=members):
+            names = [field_name(member.id) if rename else member.name for member in members]
+            return {
+                "type": "struct",
+                "fields": [
+                    _member_json(member, name, rename=rename)
+                    for member, name in zip(members, names, strict=True)
+                ],
+            }
+        case List(element=element, element_nullable=nullable):
+            return {
+                "type": "array",
+                "elementType": _type_json(element, rename=rename),
+                "containsNull": nullable,
+            }
+        case Map(key=key, value=value, value_nullable=nullable):
+            return {
+                "type": "map",
+                "keyType": _type_json(key, rename=rename),
+                "valueType": _type_json(value, rename=rename),
+                "valueContainsNull": nullable,
+            }
+    return type_json(type_)
+
+
+def field_json(name: str, type_: str) -> dict[str, Any]:
+    """Return a column that is not a field of the table, as Spark's JSON."""
+    return {"name": name, "type": type_, "nullable": True, "metadata": {}}

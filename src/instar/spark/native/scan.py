@@ -1,0 +1,116 @@
+"""Snapshots as DataFrames, read by Spark's own Parquet reader.
+
+Fields are found by their ids, at every level, and columns get the reader's names. Parts that must be
+consolidated are read with their times and diffs and added up.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
+
+from instar.schema import field_name
+from instar.spark.native.file_index import Listing, Parts
+from instar.spark.native.gateway import gateway_of
+from instar.spark.native.listing import MERGE, SCAN, Lister
+from instar.spark.native.relation import field_json, parts_frame, shown_column
+from instar.state.chunk import FILES
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from instar.schema import Field
+    from instar.spark.native.listing import Branch
+    from instar.state import ConfigValue
+    from instar.table import Services
+    from instar.table.read.snapshot import SnapshotPlan
+
+__all__ = ["merge_frame", "scan_frame", "snapshot_frame"]
+
+_BATCH_TS: Final = "_batch_ts"
+_BATCH_DIFF: Final = "_batch_diff"
+_COUNT: Final = "_count"
+
+
+def snapshot_frame(
+    spark: SparkSession,
+    services: Services,
+    plan: SnapshotPlan,
+    keep_alive: object,
+    query: Mapping[str, ConfigValue | None] | None = None,
+) -> DataFrame:
+    """Return the rows of a snapshot. `keep_alive` lives as long as the frame; `query` are options for it."""
+    fields = plan.reader.schema.fields
+
+    def parts(branch: Branch, read: Sequence[Field]) -> Parts:
+        lister = Lister(gateway_of(spark), services, branch, read, query or {})
+        size = lister.size(plan)
+        return Parts(
+            lambda filters: (keep_alive, Listing(lister.groups(plan, filters)))[1],
+            lambda: size,
+            lambda filters: lister.report(plan, filters),
+        )
+
+    scanned, merged = plan.scan[FILES].num_rows, plan.merge[FILES].num_rows
+    label = f"instar:/{plan.state.name}@{plan.state.seqno}"
+    scan = scan_frame(spark, f"{label} ({scanned} parts)", fields, parts(SCAN, fields))
+    if not merged:
+        return scan
+    read = {field.id for field in fields}
+    others = tuple(field for field in plan.state.history.latest.fields if field.id not in read)
+    merge = merge_frame(
+        spark,
+        plan.state.name,
+        f"{label} ({merged} parts to add up)",
+        fields,
+        parts(MERGE, (*fields, *others)),
+        others=others,
+        as_of=plan.as_of,
+    )
+    return scan.unionAll(merge)
+
+
+def scan_frame(spark: SparkSession, label: str, fields: Sequence[Field], parts: Parts) -> DataFrame:
+    """Return the rows of parts as they are."""
+    frame = parts_frame(spark, label, fields, parts)
+    return frame.select([shown_column(field) for field in fields])
+
+
+def merge_frame(
+    spark: SparkSession,
+    table: str,
+    label: str,
+    fields: Sequence[Field],
+    parts: Parts,
+    *,
+    others: Sequence[Field] = (),
+    as_of: int | None = None,
+) -> DataFrame:
+    """Add up the diffs of equal rows; a row that was retracted more often than added is an error.
+
+    `others` are fields that tell rows apart and are not shown. Without `as_of`, all updates count.
+    """
+    grouped = (*fields, *others)
+    partitions = [field_json(name, "string") for name in (_BATCH_TS, _BATCH_DIFF)]
+    extra = [field_json(name, "long") for name in ("_ts", "_diff")]
+    frame = parts_frame(spark, label, grouped, parts, partitions=partitions, extra=extra)
+    if as_of is not None:
+        frame = frame.where(F.coalesce(F.col("_ts"), F.col(_BATCH_TS).cast("long")) <= as_of)
+    diff = F.coalesce(F.col("_diff"), F.col(_BATCH_DIFF).cast("long"))
+    counted = frame.groupBy(*[field_name(field.id) for field in grouped]).agg(F.sum(diff).alias(_COUNT))
+    problem = f"instar: `{table}` holds a row that was retracted more often than it was added"
+    message = F.concat(
+        F.lit(f"{problem}: its count is "),
+        F.col(_COUNT).cast("string"),
+        F.lit(". The row: "),
+        F.to_json(F.struct(*[shown_column(field) for field in fields])),
+    )
+    times = F.when(F.col(_COUNT) < 0, F.raise_error(message).cast("int")).otherwise(F.col(_COUNT).cast("int"))
+    repeated = counted.where(F.col(_COUNT) != 0).withColumn(
+        _COUNT,
+        F.explode(F.array_repeat(F.lit(True), times)),  # noqa: FBT003 -- a column of trues
+    )
+    return repeated.select([shown_column(field) for field in fields])

@@ -1,0 +1,200 @@
+"""Views that follow their tables: every query reads the state that is current when it is planned.
+
+The schema is the one that a table had when its view was made, and is checked again in each state that is
+read; where some of it can no longer be honoured, what counts are the columns that a query reads. All parts
+of one query read one state of a table, and hold it until Spark forgets the query's plan.
+"""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from instar.errors import ReaderFencedError, UsageError
+from instar.schema import Schema, check_reader, field_name
+from instar.spark.native.file_index import Keeper, Listing, Parts
+from instar.spark.native.gateway import gateway_of
+from instar.spark.native.listing import MERGE, SCAN, Lister
+from instar.spark.native.plans import columns_read
+from instar.spark.native.scan import merge_frame, scan_frame
+from instar.state.chunk import FILES
+from instar.table.read.snapshot import plan_snapshot, resolve_reader
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from instar.spark.native.filters import Filters
+    from instar.spark.native.gateway import Gateway
+    from instar.spark.native.listing import Branch
+    from instar.state import TableState
+    from instar.table import Services, TableLog
+    from instar.table.log.pin import Pin
+    from instar.table.read.report import ScanReport
+    from instar.table.read.snapshot import Reader, SnapshotPlan
+
+__all__ = ["following_frame", "make_view", "make_views", "quote_name"]
+
+
+class _Held(Keeper):
+    """What one query reads of one table, and the lease on it."""
+
+    def __init__(self, plan: SnapshotPlan, pin: Pin) -> None:
+        self.plan = plan
+        self._pin = pin
+
+
+class _Running:
+    """What the queries of a session hold while they run, whatever becomes of their plans meanwhile."""
+
+    def __init__(self) -> None:
+        self._held: dict[int, set[_Held]] = {}
+        self._lock = threading.Lock()
+
+    def hold(self, gateway: Gateway, execution: int, held: _Held) -> None:
+        """Hold something until an execution has ended, and let go of what others held that have."""
+        with self._lock:
+            for other in [known for known in self._held if not gateway.is_running(known)]:
+                del self._held[other]
+            self._held.setdefault(execution, set()).add(held)
+
+
+_running: WeakKeyDictionary[Gateway, _Running] = WeakKeyDictionary()
+
+
+class _Following:
+    """One table, as one view sees it."""
+
+    def __init__(self, gateway: Gateway, services: Services, log: TableLog, reader: Reader) -> None:
+        self._gateway = gateway
+        self._services = services
+        self._log = log
+        self._reader = reader
+        self._running = _running.setdefault(gateway, _Running())
+        self._by_query: WeakValueDictionary[int, _Held] = WeakValueDictionary()
+        self._lock = threading.Lock()
+
+    def parts(self, branch: Branch) -> Parts:
+        """Return the parts of one branch, the scan or the merge."""
+        lister = Lister(self._gateway, self._services, branch, self._reader.schema.fields, {})
+
+        def list_parts(filters: Filters) -> Listing:
+            held = self._current()
+            return Listing(lister.groups(held.plan, filters), held)
+
+        def size() -> int:
+            try:
+                return lister.size(self._current(listing=False).plan)
+            except ReaderFencedError:  # perhaps not of what this query reads, which only its plan can tell
+                return self._log.load().totals.bytes
+
+        def report(filters: Filters) -> ScanReport:
+            return lister.report(self._plan(self._readable).plan, filters)
+
+        return Parts(list_parts, size, report)
+
+    @property
+    def label(self) -> str:
+        """What the scan is called in plans."""
+        return f"instar:/{self._log.name}"
+
+    def _current(self, *, listing: bool = True) -> _Held:
+        """Return what the query reads that Spark is asking for: on its first question, the current state."""
+        running = self._gateway.running_query()
+        if running is None:
+            return self._unknown(listing=listing)
+        execution, query = running
+        with self._lock:
+            held = self._by_query.get(query)
+            if held is None:
+                read = partial(self._read_by, execution) if listing else None
+                held = self._by_query[query] = self._plan(read)
+            self._running.hold(self._gateway, execution, held)
+            return held
+
+    def _plan(self, narrow: Callable[[TableState], Reader | None] | None = None) -> _Held:
+        """Plan the current state; if the reader is fenced, for what is left of it, and if that is enough."""
+        pin = self._log.pinned()
+        try:
+            return _Held(plan_snapshot(self._services.chunks, pin.state, self._reader, None), pin)
+        except ReaderFencedError:
+            reader = None if narrow is None else narrow(pin.state)
+            if reader is None:
+                raise
+            plan = plan_snapshot(self._services.chunks, pin.state, reader, None)
+            if plan.merge[FILES].num_rows:  # rows are only equal by all the columns that there were
+                raise
+            return _Held(plan, pin)
+
+    def _read_by(self, execution: int, state: TableState) -> Reader | None:
+        """Return a reader of what an execution reads, or of anything if that is nothing; None if unknown."""
+        plan = self._gateway.physical_plan(execution)
+        read = None if plan is None else columns_read(plan, self.label)
+        if read is None:
+            return None
+        fields = tuple(field for field in self._reader.schema.fields if field_name(field.id) in read)
+        return self._reader._replace(schema=Schema(fields)) if fields else self._readable(state)
+
+    def _readable(self, state: TableState) -> Reader | None:
+        """Return a reader of the columns that can still be read, if there are any."""
+        fields = self._reader.schema.fields
+        honoured = tuple(field for field in fields if not check_reader(state.history, Schema((field,))))
+        return self._reader._replace(schema=Schema(honoured)) if honoured else None
+
+    def _unknown(self, *, listing: bool) -> _Held:
+        """Answer a query that cannot be told from others, and so may ask its questions of several states.
+
+        As long as nothing has to be consolidated, whatever the scan lists is complete by itself.
+        """
+        held = self._plan()
+        if listing and held.plan.merge[FILES].num_rows:
+            raise UsageError(
+                f"`{self._log.name}` holds retractions, and this is not a query of Spark SQL (perhaps "
+                "`.rdd`): read it through a snapshot, table.read(spark)"
+            )
+        return held
+
+
+def following_frame(spark: SparkSession, services: Services, log: TableLog) -> DataFrame:
+    """Return the rows of a table as of whenever they are asked for, under the schema of now."""
+    state = log.load()
+    reader = resolve_reader(state, None, None)
+    following = _Following(gateway_of(spark), services, log, reader)
+    label = following.label
+    fields = reader.schema.fields
+    scan = scan_frame(spark, label, fields, following.parts(SCAN))
+    merged = following.parts(MERGE)
+    return scan.unionAll(merge_frame(spark, log.name, f"{label}/merge", fields, merged))
+
+
+def make_views(spark: SparkSession, frames: Mapping[str, Callable[[SparkSession], DataFrame]]) -> list[str]:
+    """Make a temporary view of each table, under its name."""
+    if spark.conf.get("spark.sql.caseSensitive") != "true":
+        _check_distinct(frames)
+    for name, frame in frames.items():
+        make_view(name, frame(spark))
+    return list(frames)
+
+
+def make_view(name: str, frame: DataFrame) -> None:
+    """Give a frame a name in SQL, whatever it is made of."""
+    frame.createOrReplaceTempView(quote_name(name))
+
+
+def quote_name(name: str) -> str:
+    """Return a name as SQL wants it."""
+    return f"`{name.replace('`', '``')}`"
+
+
+def _check_distinct(names: Iterable[str]) -> None:
+    known: dict[str, str] = {}
+    for name in names:
+        other = known.setdefault(name.lower(), name)
+        if other != name:
+            raise UsageError(
+                f"tables `{other}` and `{name}` would be one view: Spark does not tell their names apart "
+                "unless spark.sql.caseSensitive is true"
+            )

@@ -1,0 +1,150 @@
+"""Reading parts in Python workers: what a task is told, and the Arrow batches that Spark wants of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.errors import PySparkTypeError
+from pyspark.sql.datasource import InputPartition
+from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
+from pyspark.sql.types import StructType
+
+from instar.errors import UsageError
+from instar.parts import TS, read_part
+from instar.schema import spark_json
+from instar.table.read.rows import merge_updates, open_part, placed_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from instar.schema import Schema
+    from instar.state import Part, TableState
+    from instar.state.manifest import Columns
+    from instar.storage import Blob
+    from instar.table.read.filter import Filter
+    from instar.table.read.snapshot import SnapshotPlan
+
+__all__ = [
+    "ChangesTask",
+    "MergeTask",
+    "PartTask",
+    "ScanTask",
+    "batches_for_spark",
+    "group_parts",
+    "read_task",
+    "spark_schema",
+]
+
+_GROUP_BYTES: Final = 64 * 1024 * 1024
+_GROUP_PARTS: Final = 64
+_UPDATE_JSON: Final[list[dict[str, Any]]] = [
+    {"name": name, "type": "long", "nullable": False, "metadata": {}} for name in ("_ts", "_diff")
+]
+
+
+class PartTask(NamedTuple):
+    """A part to read: the time of its batch, and the schema that it was written under."""
+
+    part: Part
+    ts: int
+    written: Schema
+
+
+class ScanTask(InputPartition):
+    """Parts whose rows are read as they are."""
+
+    def __init__(
+        self,
+        blob: Blob,
+        parts: Sequence[PartTask],
+        reader: Schema,
+        condition: Filter | None = None,
+    ) -> None:
+        self.blob = blob
+        self.parts = parts
+        self.reader = reader
+        self.condition = condition
+
+
+class ChangesTask(ScanTask):
+    """Parts whose updates of the times [since, upper) are read, with `_ts` and `_diff`."""
+
+    def __init__(self, blob: Blob, parts: Sequence[PartTask], reader: Schema, times: tuple[int, int]) -> None:
+        super().__init__(blob, parts, reader)
+        self.times = times
+
+
+class MergeTask(ScanTask):
+    """Parts that must be consolidated together, as of a time, under the latest schema."""
+
+    def __init__(
+        self, blob: Blob, parts: Sequence[PartTask], plan: SnapshotPlan, condition: Filter | None = None
+    ) -> None:
+        super().__init__(blob, parts, plan.reader.schema, condition)
+        self.latest = plan.state.history.latest
+        self.as_of = plan.as_of
+
+
+def read_task(task: InputPartition) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a task, under the reader's names."""
+    match task:
+        case ChangesTask(times=(since, upper)):
+            for batch in _read(task, task.reader, updates=True):
+                times = batch.column(TS)
+                yield batch.filter(pc.and_(pc.greater_equal(times, since), pc.less(times, upper)))
+        case MergeTask(latest=latest):
+            updates = _read(task, latest, updates=True)
+            yield from merge_updates(updates, latest, task.as_of, task.reader, task.condition)
+        case ScanTask():
+            yield from _read(task, task.reader)
+
+
+def _read(task: ScanTask, reader: Schema, *, updates: bool = False) -> Iterator[pa.RecordBatch]:
+    for part, ts, written in task.parts:
+        source = open_part(task.blob, part)
+        yield from read_part(source, part, written, reader, updates=updates, ts=ts)
+
+
+def group_parts(state: TableState, columns: Columns) -> Iterator[list[PartTask]]:
+    """Yield parts in groups that are good for one task each."""
+    group: list[PartTask] = []
+    size = 0
+    for part, ts, schema_id in placed_parts(columns):
+        group.append(PartTask(part, ts, state.history.schemas[schema_id]))
+        size += part.size
+        if size >= _GROUP_BYTES or len(group) >= _GROUP_PARTS:
+            yield group
+            group, size = [], 0
+    if group:
+        yield group
+
+
+def spark_schema(schema: Schema, *, changes: bool) -> StructType:
+    """Return what Spark shall call the columns; it cannot take all types from Python."""
+    json = spark_json(schema)
+    if changes:
+        json["fields"] = [*json["fields"], *_UPDATE_JSON]
+    struct = StructType.fromJson(json)
+    for field in struct:
+        try:
+            to_arrow_type(field.dataType, timezone="UTC")
+        except PySparkTypeError:
+            raise UsageError(
+                f"column `{field.name}` is {field.dataType.simpleString()}, which Spark does not take from "
+                "Python: choose others with the option 'columns', or read with table.read(spark)"
+            ) from None
+    return struct
+
+
+def batches_for_spark(batches: Iterable[pa.RecordBatch], schema: StructType) -> Iterator[pa.RecordBatch]:
+    """Give batches exactly the Arrow types that Spark expects."""
+    target = to_arrow_schema(schema, timezone="UTC")
+    for batch in batches:
+        if batch.num_rows:
+            columns = [
+                column if column.type == field.type else column.cast(field.type)
+                for column, field in zip(batch.columns, target, strict=True)
+            ]
+            yield pa.RecordBatch.from_arrays(columns, schema=target)

@@ -1,0 +1,1 @@
+"""Frames of Spark on their way into a table."""

@@ -1,0 +1,135 @@
+"""Deleting and replacing rows with Spark: what was seen is retracted, or nothing is."""
+
+from __future__ import annotations
+
+from functools import partial, reduce
+from operator import and_
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from msgspec.structs import replace
+from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
+from pyspark.sql.types import StructType
+
+from instar.errors import ConflictError, WriterFencedError
+from instar.parts import DIFF, Conformer, column_stats
+from instar.schema import Primitive, arrow_type, format_path
+from instar.spark.native.scan import snapshot_frame
+from instar.spark.write.incoming import incoming_schema
+from instar.spark.write.store import store_frame
+from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
+from instar.table.write.store import ATTEMPTS, key_paths, repeated_key, resolve_writer, write_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql.types import DataType
+
+    from instar.state import TableState
+    from instar.table import Committed, Services, TableLog
+    from instar.table.read.snapshot import SnapshotPlan
+
+__all__ = ["delete_rows", "upsert_rows"]
+
+_BOUNDED: Final = {"tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz"}
+"""Types whose least and greatest values are bounds, as NaN is not, and go through Arrow."""
+
+
+def delete_rows(spark: SparkSession, services: Services, log: TableLog, where: str) -> Committed:
+    """Retract the rows for which a condition is true."""
+
+    def retraction(current: DataFrame, _: TableState) -> DataFrame:
+        return current.where(where).withColumn(DIFF, F.lit(-1).cast("long"))
+
+    return _rewrite(spark, services, log, retraction)
+
+
+def upsert_rows(services: Services, log: TableLog, data: DataFrame) -> Committed:
+    """Add rows, in place of those that have the same key."""
+    Conformer(incoming_schema(data.schema), log.load().history.latest)  # what types alone can tell
+    # Asked once: the rows whose keys are looked up have to be the rows that are added.
+    data = data.localCheckpoint()
+
+    def replacement(current: DataFrame, state: TableState) -> DataFrame:
+        paths = key_paths(state)
+        prefix = "_" * max(len(name) + 1 for name in current.columns)  # like no column's name
+        keys = data.select([_key(data, path).alias(f"{prefix}{at}") for at, path in enumerate(paths)])
+        if not keys.groupBy(*keys.columns).count().where("count > 1").isEmpty():
+            raise repeated_key(state)
+        # Keys are equal as rows are: null is null.
+        same = [F.col(format_path(path)).eqNullSafe(F.col(f"{prefix}{at}")) for at, path in enumerate(paths)]
+        gone = current.join(keys, reduce(and_, same), "left_semi")
+        retracted = gone.withColumn(DIFF, F.lit(-1).cast("long"))
+        return retracted.unionByName(data.withColumn(DIFF, F.lit(1).cast("long")), allowMissingColumns=True)
+
+    return _rewrite(data.sparkSession, services, log, replacement, partial(_with_keys_of, data, services))
+
+
+def _with_keys_of(data: DataFrame, services: Services, plan: SnapshotPlan) -> SnapshotPlan:
+    """Leave out the parts that can have no row with a key of the data."""
+    state = plan.state
+    fields = {
+        path: field
+        for path, field in state.history.latest.leaves()
+        if field.id in state.key and isinstance(field.type, Primitive) and field.type.name in _BOUNDED
+    }
+    ends = [end(_key(data, path)) for path in fields for end in (F.min, F.max, _count_nulls)]
+    rows, *found = data.agg(F.count("*"), *ends).toArrow().columns
+    keys = {}
+    for low, high, nulls, field in zip(found[::3], found[1::3], found[2::3], fields.values(), strict=True):
+        bounds = pa.chunked_array([*low.chunks, *high.chunks], low.type)
+        try:
+            known = column_stats(bounds.cast(arrow_type(field.type)))
+        except pa.ArrowException:
+            continue  # what does not fit is refused with the rows
+        keys[field.id] = replace(known, nulls=nulls[0].as_py())
+    return plan_keys(services.chunks, plan, keys, rows[0].as_py())
+
+
+def _key(data: DataFrame, path: tuple[str, ...]) -> Column:
+    """Return a column of the key; one that the data leaves out is null."""
+    type_: DataType = data.schema
+    found = []
+    for name in path:
+        members = type_.fields if isinstance(type_, StructType) else []
+        member = next((it for it in members if it.name.lower() == name.lower()), None)
+        if member is None:
+            return F.lit(None)
+        found.append(member.name)
+        type_ = member.dataType
+    return F.col(format_path(tuple(found)))
+
+
+def _count_nulls(column: Column) -> Column:
+    return F.count_if(column.isNull())
+
+
+def _rewrite(
+    spark: SparkSession,
+    services: Services,
+    log: TableLog,
+    changes_of: Callable[[DataFrame, TableState], DataFrame],
+    choose: Callable[[SnapshotPlan], SnapshotPlan] = lambda plan: plan,
+) -> Committed:
+    """Commit changes to exactly the rows that they were worked out from; try again if the table moved on."""
+    for _ in range(ATTEMPTS):
+        pin = log.pinned()
+        state = pin.state
+        plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
+        current = snapshot_frame(spark, services, choose(plan), pin)
+        changes = changes_of(current, state)
+        writer = resolve_writer(state, incoming_schema(changes.schema), state.history.latest_id, evolve=False)
+        try:
+            return write_rows(
+                services,
+                log,
+                writer,
+                lambda storing, frame=changes: store_frame(frame, storing, updates=True),  # type: ignore[misc]
+                expected_upper=state.upper,
+            )
+        except (ConflictError, WriterFencedError):
+            continue  # somebody wrote, or dropped a column that the rows to retract have values in
+    raise ConflictError(
+        f"cannot change `{log.name}`: others wrote to it each of {ATTEMPTS} times. Try again."
+    )

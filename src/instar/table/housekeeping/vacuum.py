@@ -1,0 +1,202 @@
+"""Vacuum: delete what nothing can reach any more, while readers and writers go on.
+
+Deleted are parts that a compaction replaced, parts of writes that never committed, chunks and rollups
+that newer ones have replaced, expired leases, and everything of dropped tables; the log is cut off below
+the oldest rollup that somebody may need. Why this is safe:
+
+- Objects are listed first, then the state is loaded, then leases, then rollups and the state again.
+- A reader takes its lease first and loads its state after that. If the vacuum saw the lease, it keeps
+  what that state reaches. If not, the lease is younger than the first load, so the reader's state is
+  younger too, and what the first state does not reach never comes back.
+- A writer takes its lease before its first object. An object that was listed has a lease that is seen, or
+  its write has ended: then its commit or rollup, if there is one, is seen in the second look. If it ended
+  without an answer, and may still arrive, it has left its lease to expire.
+- A rollup refers to chunks of the layout before it, so whoever writes one is a reader of that layout too.
+- Ages are those that the store tells, of leases too. Whoever starts a vacuum makes sure first that the clock
+  of the machine is not ahead of the store's (`check_clock`).
+- A writer whose lease expired while it was asleep does not commit. A reader finds that objects are missing,
+  which is an error. `grace` keeps everything that is younger.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from contextlib import nullcontext, suppress
+from functools import cached_property
+from typing import TYPE_CHECKING, NamedTuple
+
+from instar.errors import NotFoundError, StorageError, TableNotFoundError
+from instar.state import Appended, Compacted
+from instar.state.chunk import FILES
+from instar.table.layout import TABLES, lease_key, rollup_key, rollups, table_of, table_root, write_of
+from instar.table.log.leases import LEASE_MS, live_leases
+from instar.table.log.manifest import load_columns
+from instar.table.log.rollup import load_rollup
+from instar.table.log.table_log import TableLog
+from instar.table.log.tables import log_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from instar.state import ChunkRef, Start, TableState
+    from instar.storage import StoredObject
+    from instar.table.services import Services
+
+__all__ = ["VacuumReport", "vacuum_store", "vacuum_table"]
+
+
+class VacuumReport(NamedTuple):
+    """What a vacuum deleted, or would delete, and what it left."""
+
+    objects: int = 0
+    bytes: int = 0
+    log_entries: int = 0
+    kept_objects: int = 0
+    kept_bytes: int = 0
+
+
+def vacuum_table(
+    services: Services, name: str, *, grace_ms: int, dry_run: bool = False, table_id: str | None = None
+) -> VacuumReport:
+    """Vacuum one table, dropped or not; the table itself is the same before and after.
+
+    With a table's id, only that one is meant, and not a later table of the same name.
+    """
+    log = TableLog(services, name)
+    state = log.refresh()
+    if state is None or state.table_id != (table_id or state.table_id):
+        raise TableNotFoundError(name, dropped=state is not None)
+    if not dry_run and not state.dropped:
+        # It may have been dropped just now; and where nothing can be written, deleting is needed most.
+        with suppress(TableNotFoundError, StorageError):
+            state = log.checkpoint()
+    oldest = services.clock() - grace_ms
+    objects = list(services.blob.list(table_root(state.table_id)))
+    sweep = _Sweep(services, log, state.table_id)
+    doomed = [stored for stored in objects if stored.modified_ms <= oldest and not sweep.reaches(stored.key)]
+    cut = sweep.cut(oldest)
+    report = _report(objects, doomed)._replace(log_entries=sweep.count_entries(cut))
+    if not dry_run:
+        services.blob.delete(stored.key for stored in doomed)
+        services.consensus.truncate(services.log_key(name), cut)
+    return report
+
+
+def vacuum_store(services: Services, *, grace_ms: int, dry_run: bool = False) -> VacuumReport:
+    """Vacuum what belongs to no table: former tables of a name that was used again, and unfinished puts."""
+    now = services.clock()
+    objects = list(services.blob.list(TABLES))
+    states = [TableLog(services, name).refresh() for name in log_names(services)]
+    known = {state.table_id for state in states if state is not None}
+    strays = [stored for stored in objects if table_of(stored.key) not in known]
+    held = {
+        table_id
+        for table_id in {table_of(stored.key) for stored in strays}
+        if next(live_leases(services, table_id), None) is not None
+    }
+    # Nobody holds a lease for a put in progress, and there may be one.
+    unfinished = list(services.blob.list_unfinished())
+    doomed = [
+        *(
+            stored
+            for stored in strays
+            if stored.modified_ms <= now - grace_ms and table_of(stored.key) not in held
+        ),
+        *(stored for stored in unfinished if stored.modified_ms <= now - max(grace_ms, LEASE_MS)),
+    ]
+    if not dry_run:
+        services.blob.delete(stored.key for stored in doomed)
+    return _report([*strays, *unfinished], doomed)
+
+
+class _Sweep:
+    """What can still be reached in one table, found out in the order that makes a vacuum safe."""
+
+    def __init__(self, services: Services, log: TableLog, table_id: str) -> None:
+        self._services = services
+        self._log = log
+        self._table_id = table_id
+        state = log.refresh()
+        held = list(live_leases(services, table_id))
+        self._writes = frozenset(lease.write_id for lease in held if lease.write_id is not None)
+        self._keys = {lease_key(table_id, lease.id) for lease in held}
+        self._end = 0  # nobody needs the log below this
+        if state is not None and state.dropped and not held:
+            self._reach_tombstone(state.start)
+        elif state is not None:
+            self._reach_from(min([state.start.seqno, *(lease.seqno for lease in held)]), state)
+
+    def reaches(self, key: str) -> bool:
+        """Whether somebody may still need an object."""
+        return key in self._keys or write_of(key) in self._writes
+
+    def cut(self, oldest: int) -> int:
+        """Return the seqno below which nobody needs the log, and all commits are older than a time.
+
+        They are also older than a lease lasts: until then a commit without an answer is looked for there, and
+        a handle that does not know of them may try to commit in their place.
+        """
+        oldest = min(oldest, self._services.clock() - LEASE_MS)
+        first = self._first
+        candidates = range(first, max(first, self._end))
+
+        def is_young(seqno: int) -> bool:
+            return self._log.entry_from(seqno).commit.at > oldest
+
+        return first + bisect_left(candidates, True, key=is_young)  # noqa: FBT003 -- the first that is young
+
+    def count_entries(self, cut: int) -> int:
+        """Return how many commits are below a seqno."""
+        return max(0, cut - self._first)
+
+    @cached_property
+    def _first(self) -> int:
+        """The seqno at which the log begins."""
+        return self._log.entry_from(0).seqno
+
+    def _reach_tombstone(self, start: Start) -> None:
+        """Note what it takes to know that a table was dropped: all else of it may go."""
+        self._end = start.seqno + start.rollup
+        if start.rollup:
+            self._keys.add(rollup_key(self._table_id, start.seqno))
+
+    def _reach_from(self, horizon: int, state: TableState) -> None:
+        """Note everything that states from the last rollup before a seqno on refer to.
+
+        What an earlier vacuum has removed may be missing from rollups and commits before `start`: then their
+        layout is one that nobody can have been using.
+        """
+        found = [
+            int(stored.key.rpartition("/")[2]) for stored in self._services.blob.list(rollups(self._table_id))
+        ]
+        base = max((seqno for seqno in found if seqno <= horizon), default=None)
+        self._end = horizon if base is None else base + 1
+        needed = state.seqno + 1 if state.dropped else state.start.seqno
+        for seqno in (seqno for seqno in found if base is None or seqno >= base):
+            with suppress(NotFoundError) if seqno < needed else nullcontext():
+                self._reach_rollup(seqno)
+        for entry in self._log.entries(self._end):
+            for step in entry.commit.steps:
+                if isinstance(step, Appended | Compacted) and step.batch is not None:
+                    self._keys.update(part.key for part in step.batch.parts)
+                    for ref in step.batch.chunks:
+                        with suppress(NotFoundError) if entry.seqno <= needed else nullcontext():
+                            self._reach_chunk(ref)
+
+    def _reach_rollup(self, seqno: int) -> None:
+        rolled = load_rollup(self._services.blob, self._table_id, seqno)
+        self._keys.add(rollup_key(self._table_id, seqno))
+        self._keys.update(ref.key for ref in rolled.chunks)
+        files = load_columns(self._services.chunks, rolled, groups=(FILES,))[FILES]
+        self._keys.update(files.column("key").to_pylist())
+
+    def _reach_chunk(self, ref: ChunkRef) -> None:
+        self._keys.add(ref.key)
+        files = self._services.chunks.groups(ref, [FILES])[FILES]
+        self._keys.update(files.column("key").to_pylist())
+
+
+def _report(objects: Iterable[StoredObject], doomed: list[StoredObject]) -> VacuumReport:
+    sizes = {stored.key: stored.size for stored in objects}
+    freed = sum(stored.size for stored in doomed)
+    return VacuumReport(len(doomed), freed, 0, len(sizes) - len(doomed), sum(sizes.values()) - freed)

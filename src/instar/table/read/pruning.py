@@ -1,0 +1,127 @@
+"""Which parts of a snapshot a filter needs: first whole manifest chunks are left out, then single parts.
+
+Only the statistics of the columns that the filter mentions are loaded, and only from chunks that remain.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from instar.schema.rules import can_widen
+from instar.skipping import Column, decide, fields_needed
+from instar.skipping.expression import walk
+from instar.state.chunk import FILES, group_name
+from instar.state.manifest import stats_fields
+from instar.stats import cast_bounds
+from instar.table.log.manifest import chunk_bounds, chunk_refs, load_chosen
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from instar.schema import Field
+    from instar.skipping import Expression
+    from instar.state import ChunkRef, Place, TableState
+    from instar.state.manifest import Columns
+    from instar.table.log.manifest import ChunkReader, Mask
+
+__all__ = ["Condition", "Needed", "PartBounds", "needed_parts", "part_bounds", "total_bytes"]
+
+
+class Condition(NamedTuple):
+    """A filter, and the first and last microsecond at which it may be asked (None: at any time)."""
+
+    expression: Expression
+    now: tuple[int, int] | None = None
+
+
+class Needed(NamedTuple):
+    """Which of the live parts of a state have to be read, and how many chunks were not looked into."""
+
+    read: Mask
+    chunks: int
+    chunks_skipped: int
+
+
+class PartBounds(NamedTuple):
+    """What is known of the live parts of a state about the columns of a filter."""
+
+    bounds: Mapping[int, pa.RecordBatch]
+    rows: pa.Array
+    parts: Mask
+    """Which of all live parts these are."""
+
+
+def needed_parts(chunks: ChunkReader, state: TableState, condition: Condition) -> Needed:
+    """Decide which live parts a filter needs."""
+    refs = chunk_refs(state)
+    fields = _fields_of(state, condition.expression)
+    if not fields:
+        # Nothing in it depends on a part: one decision is everybody's.
+        read = decide(condition.expression, {}, pa.array([1], pa.int64()), condition.now).read[0]
+        return Needed(np.full(state.totals.parts, read), len(refs), 0 if read else len(refs))
+    skipped = _skipped_chunks(chunks, state, refs, fields, condition)
+    known = part_bounds(chunks, state, condition.expression, skipped)
+    read = np.zeros(len(known.parts), dtype=bool)
+    read[known.parts] = decide(condition.expression, known.bounds, known.rows, condition.now).read
+    return Needed(read, len(refs), len(skipped))
+
+
+def part_bounds(
+    chunks: ChunkReader, state: TableState, expression: Expression, without: frozenset[str] = frozenset()
+) -> PartBounds:
+    """Load what is known of the columns of a filter, in the types that it takes them in."""
+    fields = _fields_of(state, expression)
+    chosen = load_chosen(chunks, state, fields, (), without)
+    return PartBounds(_typed(chosen.columns, fields, expression), chosen.rows, chosen.parts)
+
+
+def total_bytes(columns: Columns) -> int:
+    """Return the size of all parts."""
+    return pc.sum(columns[FILES].column("size")).as_py() or 0
+
+
+def _skipped_chunks(
+    chunks: ChunkReader,
+    state: TableState,
+    refs: Sequence[ChunkRef],
+    fields: Sequence[Field],
+    condition: Condition,
+) -> frozenset[str]:
+    """Return the keys of chunks whose parts together are not needed."""
+    removed = sorted(state.unfolded())
+    # With few chunks there is nothing to save, and one with parts removed since is looked at part by part.
+    candidates = [ref for ref in refs if not _touched(ref, removed)] if len(refs) > 1 else []
+    if not candidates:
+        return frozenset()
+    columns = chunk_bounds(chunks, candidates, state.history, fields)
+    bounds = _typed(columns, fields, condition.expression)
+    rows = pa.array([ref.rows for ref in candidates], pa.int64())
+    read = decide(condition.expression, bounds, rows, condition.now).read
+    return frozenset(ref.key for ref, needed in zip(candidates, read, strict=True) if not needed)
+
+
+def _touched(ref: ChunkRef, removed: Sequence[Place]) -> bool:
+    """Whether a place in the range of a chunk is one of these, which are in order."""
+    at = bisect_left(removed, ref.first)
+    return at < len(removed) and removed[at] <= ref.last
+
+
+def _fields_of(state: TableState, expression: Expression) -> list[Field]:
+    needed = fields_needed(expression)
+    return [field for field in stats_fields(state.history.latest) if field.id in needed]
+
+
+def _typed(columns: Columns, fields: Sequence[Field], expression: Expression) -> dict[int, pa.RecordBatch]:
+    """Take bounds in the types that an expression has for its columns, where that loses nothing."""
+    types = {node.field_id: node.type for node in walk(expression) if isinstance(node, Column)}
+    return {
+        field.id: cast_bounds(columns[group_name(field.id)], types[field.id])
+        if can_widen(field.type, types[field.id])
+        else columns[group_name(field.id)]
+        for field in fields
+    }

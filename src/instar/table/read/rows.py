@@ -1,0 +1,190 @@
+"""Reading rows in process: the parts of a plan as Arrow batches, without an engine."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from instar.parts import TS, read_part, snapshot_rows
+from instar.schema import Schema, plan_migration
+from instar.state import Part
+from instar.state.chunk import FILES, TIMES
+from instar.table.read.selection import found_violation, select_parts
+from instar.table.read.snapshot import check_fence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from instar.state import TableState
+    from instar.state.manifest import Columns
+    from instar.storage import Blob
+    from instar.table.read.audit import Policy
+    from instar.table.read.filter import Filter
+    from instar.table.read.snapshot import SnapshotPlan
+    from instar.table.services import Services
+
+__all__ = [
+    "filter_plan",
+    "matching_rows",
+    "merge_updates",
+    "open_part",
+    "placed_parts",
+    "read_filtered",
+    "read_snapshot",
+    "read_updates",
+]
+
+
+def read_snapshot(
+    blob: Blob, plan: SnapshotPlan, condition: Filter | None = None
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a snapshot under the reader's schema; what must be consolidated comes last.
+
+    If parts were left out because of a condition, it has to be given: other rows may not add up.
+    """
+    for part, ts, schema_id in placed_parts(plan.scan):
+        written = plan.state.history.schemas[schema_id]
+        yield from read_part(open_part(blob, part), part, written, plan.reader.schema, ts=ts)
+    if plan.merge[FILES].num_rows:
+        latest = plan.state.history.latest
+        updates = read_updates(blob, plan.state, plan.merge, latest)
+        yield from merge_updates(updates, latest, plan.as_of, plan.reader.schema, condition)
+
+
+def read_filtered(
+    services: Services, plan: SnapshotPlan, condition: Filter, policy: Policy
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a snapshot for which a condition is true, opening only parts that may have any."""
+    chosen = filter_plan(services, plan, condition, policy)
+    for batch in read_snapshot(services.blob, chosen, condition):
+        yield from matching_rows(batch, chosen.reader.schema, condition, plan.reader.schema)
+
+
+def filter_plan(services: Services, plan: SnapshotPlan, condition: Filter, policy: Policy) -> SnapshotPlan:
+    """Leave out the parts that a condition does not need; the reader gets the columns that it looks at."""
+    shown = {field.id for field in plan.reader.schema.fields}
+    also = [field for field in condition.schema.fields if field.id in condition.columns - shown]
+    wider = plan.reader._replace(schema=Schema((*plan.reader.schema.fields, *also)))
+    check_fence(plan.state, wider)
+    chosen = []
+    for parts in ((plan.scan, plan.scan_mask), (plan.merge, plan.merge_mask)):
+        selection = select_parts(services, plan.state, parts, condition.condition, policy)
+        _check_skipped(services, plan.state, selection.checked, wider.schema, condition)
+        chosen.append(selection.read)
+    scan, merge = chosen
+    return plan._replace(reader=wider, scan=scan, merge=merge)
+
+
+def matching_rows(
+    batch: pa.RecordBatch, schema: Schema, condition: Filter, shown: Schema
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a batch that a condition is true for, if there are any, with the first columns."""
+    kept = batch.filter(condition.rows(batch, schema))
+    if kept.num_rows:
+        yield kept.select(range(len(shown.fields)))
+
+
+def _check_skipped(
+    services: Services, state: TableState, skipped: Columns, schema: Schema, condition: Filter
+) -> None:
+    """Read parts that were skipped, and raise if a condition is true for a row of one, or fails on it."""
+    for part, ts, schema_id in placed_parts(skipped):
+        written = state.history.schemas[schema_id]
+        for batch in read_part(open_part(services.blob, part), part, written, schema, ts=ts):
+            row = condition.refuted(batch, schema)
+            if row is not None:
+                values = batch.slice(row, 1).to_pylist()[0]
+                raise found_violation(services, state, condition.condition, part.key, values)
+
+
+def read_updates(blob: Blob, state: TableState, columns: Columns, reader: Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the updates of parts, with `_ts` and `_diff`."""
+    for part, ts, schema_id in placed_parts(columns):
+        written = state.history.schemas[schema_id]
+        yield from read_part(open_part(blob, part), part, written, reader, updates=True, ts=ts)
+
+
+def merge_updates(
+    batches: Iterable[pa.RecordBatch], latest: Schema, as_of: int, reader: Schema, condition: Filter | None
+) -> Iterator[pa.RecordBatch]:
+    """Add up the diffs of equal rows of the whole table, then show what the reader wants to see.
+
+    With a condition, which parts may have been left out for, only rows that it is true for are shown.
+    """
+    updates = pa.Table.from_batches(batches)
+    past = updates.filter(pc.less_equal(updates.column(TS), as_of))
+    shown = plan_migration(latest, reader)
+
+    def wanted(counted: pa.Table) -> pa.ChunkedArray:
+        assert condition is not None  # noqa: S101 -- for the type checker
+        rows = counted.select(range(len(latest.fields)))
+        masks = [condition.rows(shown.apply(batch), reader) for batch in rows.to_batches()]
+        return pa.chunked_array(masks, pa.bool_())
+
+    rows = snapshot_rows(past, latest, None if condition is None else wanted)
+    for batch in rows.to_batches():
+        yield shown.apply(batch)
+
+
+def placed_parts(columns: Columns) -> Iterator[tuple[Part, int, int]]:
+    """Yield parts with the time of their batch and the schema that they were written under."""
+    for file, times in zip(columns[FILES].to_pylist(), columns[TIMES].to_pylist(), strict=True):
+        part = Part(
+            file["key"],
+            file["rows"],
+            file["size"],
+            ts_min=times["ts_min"],
+            ts_max=times["ts_max"],
+            diff_min=times["diff_min"],
+            diff_max=times["diff_max"],
+        )
+        yield part, times["upper"] - 1, times["schema_id"]
+
+
+def open_part(blob: Blob, part: Part) -> str | pa.NativeFile:
+    """Open a part so that only what is needed of it is fetched."""
+    location = blob.location(part.key)
+    return (
+        location
+        if Path(location).is_absolute()
+        else pa.PythonFile(_BlobFile(blob, part.key, part.size), mode="r")
+    )
+
+
+class _BlobFile(io.RawIOBase):
+    """A stored object as a file: every read is a request for a range."""
+
+    def __init__(self, blob: Blob, key: str, size: int) -> None:
+        super().__init__()
+        self._blob = blob
+        self._key = key
+        self._size = size
+        self._at = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def tell(self) -> int:
+        return self._at
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = base + offset
+        return self._at
+
+    def size(self) -> int:
+        return self._size
+
+    def read(self, size: int | None = -1) -> bytes:
+        left = max(0, self._size - self._at)
+        length = left if size is None or size < 0 else min(size, left)
+        data = self._blob.get_ranges(self._key, [(self._at, length)])[0] if length else b""
+        self._at += length
+        return data

@@ -1,0 +1,141 @@
+"""Committing parts that are already written: appends, and compactions that replace parts by others.
+
+Few parts travel in the commit itself. Many become manifest chunks first, so that a commit stays small.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from instar.errors import SchemaMismatchError, UpperMismatchError
+from instar.state import Appended, BatchHeader, Compacted, NewBatch, PlacedPart
+from instar.state.commands import advance_since, append, check_schema_id, compact, evolve
+from instar.table.log.rollup import ChunkWriter
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Sequence
+
+    from instar.schema import Schema
+    from instar.state import ChunkRef, Part, Place, Step, TableState
+    from instar.table.log.table_log import Committed, TableLog
+    from instar.table.services import Services
+
+__all__ = ["INLINE_PARTS", "PartWriter", "begin_write", "move_since"]
+
+INLINE_PARTS: Final = 64
+"""A commit carries at most this many parts itself."""
+
+
+class PartWriter:
+    """Commits the parts of one write to a table, while a lease keeps them safe from a vacuum.
+
+    Parts have keys made with `write_id`; they are put after `begin_write` and before they are committed.
+    """
+
+    def __init__(self, services: Services, log: TableLog, table_id: str, write_id: str) -> None:
+        log.bind(table_id)  # parts are no use to a later table of the same name
+        self.write_id = write_id
+        self._services = services
+        self._log = log
+        self._chunks = ChunkWriter(services, table_id, write_id)  # one, so that no two chunks get one key
+
+    def append(
+        self,
+        parts: Sequence[Part],
+        schema_id: int,
+        *,
+        expected_upper: int | None = None,
+        upper: int | None = None,
+        token: str | None = None,
+        present: Collection[int] = (),
+        discard: bool = False,
+        evolved: Schema | None = None,
+    ) -> Committed:
+        """Append parts as one batch.
+
+        Without `upper`, the batch is put at the end of the table, at the time of the clock or right after
+        what is there; with it, the batch ends there. It fails if the table is complete past a time that a
+        part has of its own, and with `expected_upper`, if the table moved on.
+        With `evolved`, the table evolves to that schema in the same commit, and `schema_id` is its id.
+        """
+        chunks, inline = self._laid_out(parts, schema_id, evolved)
+        earliest = min((part.ts_min for part in parts if part.ts_min is not None), default=None)
+
+        def decide(state: TableState | None) -> tuple[Step, ...]:
+            current = self._check(state)
+            if token is not None and current.find_token(token) is not None:
+                return ()
+            if earliest is not None and earliest < current.upper:
+                raise UpperMismatchError(current.name, expected=earliest, current=current.upper)
+            end = max(self._services.clock(), current.upper) + 1 if upper is None else upper
+            batch = NewBatch(current.upper, end, schema_id, inline, chunks)
+            first, after = _evolved(current, schema_id, evolved)
+            then = append(
+                after,
+                Appended(batch, token),
+                expected_upper=expected_upper,
+                present=present,
+                discard=discard,
+            )
+            return (*first, *then)
+
+        return self._log.commit(decide)
+
+    def replace(
+        self, planned_at: int, removed: Collection[Place], size: tuple[int, int], batch: NewBatch | None
+    ) -> Committed:
+        """Replace parts that a plan at seqno `planned_at` has read; `size` are their rows and bytes."""
+        if batch is not None:
+            chunks, inline = self._laid_out(batch.parts, batch.schema_id)
+            batch = NewBatch(batch.lower, batch.upper, batch.schema_id, inline, chunks)
+        step = Compacted(tuple(sorted(set(removed))), *size, batch)
+
+        def decide(state: TableState | None) -> tuple[Step, ...]:
+            return compact(self._check(state), planned_at, step)
+
+        return self._log.commit(decide)
+
+    def _check(self, state: TableState | None) -> TableState:
+        """Return a state that the parts can be committed to: they are still there, and so is their table."""
+        self._services.leases.check(self.write_id)
+        return self._log.check_exists(state)
+
+    def _laid_out(
+        self, parts: Sequence[Part], schema_id: int, evolved: Schema | None = None
+    ) -> tuple[tuple[ChunkRef, ...], tuple[Part, ...]]:
+        """Write chunks if the parts are many; return the chunks, and the parts if they are few."""
+        if len(parts) <= INLINE_PARTS:
+            return (), tuple(parts)
+        current = self._check(self._log.refresh())
+        _, state = _evolved(current, schema_id, evolved)
+        check_schema_id(state, schema_id)
+        header = BatchHeader(0, 0, 0, schema_id)
+        placed = [PlacedPart(header, ordinal, part) for ordinal, part in enumerate(parts)]
+        return tuple(self._chunks.write_parts(placed, state.history)), ()
+
+
+def _evolved(state: TableState, schema_id: int, schema: Schema | None) -> tuple[tuple[Step, ...], TableState]:
+    """Return the step that makes a schema the latest under an id, and the state after it."""
+    if schema is None:
+        return (), state
+    steps = evolve(state, schema_id - 1, schema)
+    history = state.history.evolve(schema, state.name)
+    if history.latest_id != schema_id:  # others have come to the same schema by another way
+        raise SchemaMismatchError(state.name, expected=schema_id - 1, current=state.history.latest_id)
+    return steps, replace(state, history=history)
+
+
+@contextmanager
+def begin_write(services: Services, log: TableLog) -> Iterator[PartWriter]:
+    """Begin a write: what it puts is safe from a vacuum until it ends."""
+    state = log.load()
+    write_id = services.new_id()
+    with services.leases.hold(state.table_id, state.base.seqno, write_id):
+        yield PartWriter(services, log, state.table_id, write_id)
+
+
+def move_since(log: TableLog, since: int) -> Committed:
+    """Allow times before `since` to be merged."""
+    return log.commit(lambda state: advance_since(log.check_exists(state), since))
