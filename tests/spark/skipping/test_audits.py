@@ -11,8 +11,8 @@ import pytest
 
 import instar
 from instar.errors import SkippingViolationError
-from instar.table import pruning, selection
 from instar.table.metrics import PARTS_AUDITED, VIOLATIONS
+from instar.table.read import pruning, selection
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

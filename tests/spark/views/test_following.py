@@ -166,7 +166,7 @@ def test_one_query_reads_one_state(
         else:
             table.append(rows((1, "a")))
 
-    from instar.spark import file_index  # noqa: PLC0415 -- the test needs Spark, the file does not
+    from instar.spark.native import file_index  # noqa: PLC0415 -- the test needs Spark, the file does not
 
     original = file_index.PartIndex.listFiles
 
