@@ -2,6 +2,7 @@
 
 from instar.parts.conform import Conformer, conform
 from instar.parts.consolidate import consolidate, expand, snapshot_rows
+from instar.parts.curve import MOST_FIELDS, Curve
 from instar.parts.incoming import ArrowData, NewColumn, new_columns, open_stream
 from instar.parts.layout import DIFF, TS
 from instar.parts.read import needed_fields, read_part
@@ -13,10 +14,12 @@ from instar.parts.write import NewPart, PartLimits, RowOrder, write_part
 
 __all__ = [
     "DIFF",
+    "MOST_FIELDS",
     "STATS_BUDGET",
     "TS",
     "ArrowData",
     "Conformer",
+    "Curve",
     "NewColumn",
     "NewPart",
     "PartLimits",

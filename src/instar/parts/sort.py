@@ -8,7 +8,7 @@ import pyarrow as pa
 
 from instar.parts.keys import arrange, column_keys
 from instar.parts.layout import UPDATE_FIELDS, locate, whole
-from instar.schema import Field, Primitive, Schema, Struct
+from instar.schema import Field, Primitive, Schema, Struct, Type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from instar.parts.keys import Column
 
-__all__ = ["compared_fields", "rank_rows", "sort_indices", "sort_rows"]
+__all__ = ["compared_fields", "find_column", "rank_rows", "sort_indices", "sort_rows"]
 
 
 def sort_rows(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> pa.Table:
@@ -37,6 +37,12 @@ def rank_rows(table: pa.Table, schema: Schema, field_ids: Sequence[int]) -> npt.
     trails = [locate(schema.fields, field_id) for field_id in field_ids]
     columns = (column_keys(_column(table, trail), _field(schema.fields, trail).type) for trail in trails)
     return arrange(table.num_rows, columns).ranks()
+
+
+def find_column(table: pa.Table, schema: Schema, field_id: int) -> tuple[pa.Array, Type] | None:
+    """Find the values and the type of a field, which may be a member of a struct."""
+    trail = locate(schema.fields, field_id)
+    return (_column(table, trail), _field(schema.fields, trail).type) if trail else None
 
 
 def _columns(table: pa.Table, schema: Schema, order_by: Sequence[int]) -> Iterator[Column]:
