@@ -25,6 +25,7 @@
     ├── CommitOutcomeUnknownError       look before retrying
     ├── CorruptTableError               stop: stored bytes are not what was written
     ├── NegativeCountError              a row was retracted more often than it was added: add it back
+    ├── CountOverflowError              a row is there more often than 64 bits can count: retract some
     ├── SkippingViolationError          a proof about a part was wrong: read everything, and report it
     └── StorageError                    the store did not do it
         ├── StorageDeniedError          it does not allow it
@@ -50,6 +51,7 @@ __all__ = [
     "CommitOutcomeUnknownError",
     "ConflictError",
     "CorruptTableError",
+    "CountOverflowError",
     "DataMismatchError",
     "Disposition",
     "FencedError",
@@ -408,6 +410,21 @@ class NegativeCountError(InstarError):
         )
 
 
+class CountOverflowError(InstarError):
+    """The diffs of a row add up to a number that 64 bits cannot hold; a snapshot cannot show the row."""
+
+    code = "count-overflow"
+
+    def __init__(self, row: str, count: int | None) -> None:
+        self.row = row
+        self.count = count
+        known = "a number" if count is None else count
+        super().__init__(
+            f"the diffs of a row add up to {known}, which is more than 64 bits can hold. Find out who gave "
+            f"diffs that large, and retract the row as often. The row: {row}"
+        )
+
+
 class SkippingViolationError(InstarError):
     """A part was proved not to be needed, and then a row of it was: statistics or the proof are wrong."""
 
@@ -466,6 +483,7 @@ DISPOSITIONS: dict[type[InstarError], Disposition] = {
     CommitOutcomeUnknownError: Disposition(7, 504),
     CorruptTableError: Disposition(8, 500),
     NegativeCountError: Disposition(10, 500),
+    CountOverflowError: Disposition(10, 500),
     SkippingViolationError: Disposition(11, 500),
     StorageError: Disposition(9, 503),
     StorageDeniedError: Disposition(9, 403),

@@ -6,12 +6,13 @@ maps are equal whatever the order of their entries. Of equal rows, the first one
 
 from __future__ import annotations
 
+from itertools import repeat
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 
-from instar.errors import NegativeCountError, UsageError
+from instar.errors import CountOverflowError, NegativeCountError
 from instar.parts.keys import arrange, column_keys
 from instar.parts.layout import DIFF, TS, split_updates, whole
 from instar.parts.samples import sample_row
@@ -28,12 +29,14 @@ if TYPE_CHECKING:
 __all__ = ["consolidate", "expand", "snapshot_rows"]
 
 _SAFE_SUM: Final = 2.0**62
+_PIECE: Final = 1 << 20
+"""How many copies of a row are made at once: a row may be there more often than memory could hold."""
 
 
 def snapshot_rows(
     updates: pa.Table, schema: Schema, wanted: Callable[[pa.Table], pa.ChunkedArray] | None = None
-) -> pa.Table:
-    """Return the rows that are left when all updates are added up, each as often as it is there.
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows that are left when all updates are added up, each as often as it is there.
 
     `wanted` tells which of them to return. The counts of others do not matter, and cannot be right where
     parts that hold none of the wanted rows were left out.
@@ -51,13 +54,15 @@ def consolidate(updates: pa.Table, schema: Schema) -> pa.Table:
     """
     updates = updates.combine_chunks()
     diffs = whole(updates.column(DIFF)).to_numpy()
-    _check_sums(diffs)
     found = arrange(updates.num_rows, _columns(updates, schema))
     groups = found.groups()
     if len(groups) == 0:
         return updates
-    sums = np.add.reduceat(diffs[found.order], groups)
     firsts = np.minimum.reduceat(found.order, groups)
+    ordered = diffs[found.order]
+    sums = np.add.reduceat(ordered, groups)
+    if np.abs(diffs.astype(np.float64)).sum() >= _SAFE_SUM:
+        _check_sums(updates, ordered, groups, firsts)
     left = np.flatnonzero(sums)
     left = left[np.argsort(firsts[left])]
     kept = updates.take(pa.array(firsts[left]))
@@ -65,16 +70,22 @@ def consolidate(updates: pa.Table, schema: Schema) -> pa.Table:
     return kept.set_column(at, kept.schema.field(at), pa.array(sums[left]))
 
 
-def expand(counted: pa.Table) -> pa.Table:
-    """Return each row as often as its `_diff` says, without `_diff`; a negative count is an error."""
+def expand(counted: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Yield each row as often as its `_diff` says, without `_diff`; a negative count is an error."""
     counts = counted.column(DIFF).to_numpy()
+    rows = counted.drop_columns([DIFF])
     if (counts < 0).any():
         at = int(np.argmax(counts < 0))
-        raise NegativeCountError(sample_row(counted.drop_columns([DIFF]), at), int(counts[at]))
-    rows = counted.drop_columns([DIFF])
-    if (counts == 1).all():
-        return rows
-    return rows.take(pa.array(np.repeat(np.arange(len(counts)), counts)))
+        raise NegativeCountError(sample_row(rows, at), int(counts[at]))
+    many = np.flatnonzero(counts > _PIECE)
+    few = np.where(counts > _PIECE, 0, counts)
+    once = bool((counts == 1).all())
+    yield from (rows if once else rows.take(pa.array(np.repeat(np.arange(len(few)), few)))).to_batches()
+    for row in many:
+        (piece,) = rows.take(pa.array(np.full(_PIECE, row))).combine_chunks().to_batches()
+        whole_pieces, rest = divmod(int(counts[row]), _PIECE)
+        yield from repeat(piece, whole_pieces)
+        yield piece.slice(0, rest)
 
 
 def _columns(updates: pa.Table, schema: Schema) -> Iterator[Column]:
@@ -85,9 +96,19 @@ def _columns(updates: pa.Table, schema: Schema) -> Iterator[Column]:
         yield column_keys(whole(updates.column(TS)), Primitive("bigint"))
 
 
-def _check_sums(diffs: npt.NDArray[np.int64]) -> None:
-    """Make sure that no sum can exceed 64 bits, whatever the groups are."""
-    if np.abs(diffs.astype(np.float64)).sum() >= _SAFE_SUM:
-        raise UsageError(
-            "these diffs are too large to be added up in 64 bits: no row can be there that often"
-        )
+def _check_sums(
+    updates: pa.Table,
+    ordered: npt.NDArray[np.int64],
+    groups: npt.NDArray[np.int64],
+    firsts: npt.NDArray[np.int64],
+) -> None:
+    """Raise if the sum of a group exceeds 64 bits: halves of 32 bits are added up without loss."""
+    high = np.add.reduceat(ordered >> 32, groups)
+    low = np.add.reduceat(ordered & 0xFFFF_FFFF, groups)
+    carried = high + (low >> 32)
+    wrong = np.flatnonzero((carried < -(2**31)) | (carried >= 2**31))
+    if len(wrong):
+        at = wrong[0]
+        count = (int(high[at]) << 32) + int(low[at])
+        row = sample_row(updates.drop_columns([DIFF]), int(firsts[at]))
+        raise NegativeCountError(row, count) if count < 0 else CountOverflowError(row, count)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.errors import NegativeCountError, UsageError
+from instar.errors import CountOverflowError, NegativeCountError
 from instar.parts import consolidate, expand, snapshot_rows, sort_indices, sort_rows
 from instar.schema import Schema, Struct, parse_schema_ddl, plan_migration, preserves_order
 from tests.properties.parts.rows import as_bag, orderable_ids, plain_rows, row_group_key, twin, with_updates
@@ -116,10 +116,11 @@ def test_diffs_of_equal_rows_are_added_up(data: st.DataObject) -> None:
     counts = model(keys)
     if all(count > 0 for _, count in counts):
         expected = sorted(row for row, count in counts for _ in range(count))
-        assert as_bag(plain_rows(snapshot_rows(table, schema), schema)) == expected
+        found_rows = [row for batch in snapshot_rows(table, schema) for row in plain_rows(batch, schema)]
+        assert as_bag(found_rows) == expected
     else:
         with pytest.raises(NegativeCountError):
-            snapshot_rows(table, schema)
+            list(snapshot_rows(table, schema))
 
 
 def test_a_negative_count_names_the_row() -> None:
@@ -128,19 +129,43 @@ def test_a_negative_count_names_the_row() -> None:
     batch = batch_of([{1: 1, 2: "x"}, {1: 2, 2: "y"}, {1: 2, 2: "y"}], schema, Random(0))
     table = pa.Table.from_batches([with_updates(batch, [1, 1, 1], [1, -2, 1])])
     with pytest.raises(NegativeCountError, match=r"its count is -1\b.*a=2, b=y") as caught:
-        snapshot_rows(table, schema)
+        list(snapshot_rows(table, schema))
     assert caught.value.count == -1
 
 
-def test_counts_that_64_bits_cannot_hold_are_refused() -> None:
-    """Sums never wrap around."""
+@pytest.mark.parametrize(
+    "diffs",
+    [
+        [2**63 - 1, 2**63 - 1],
+        [2**62, 2**62],
+        [-(2**63), -1],
+        [2**63 - 1, 2**63 - 1, -(2**63), -5],
+        [2**63 - 1, 1, -1],
+    ],
+)
+def test_counts_are_exact_or_refused(diffs: list[int]) -> None:
+    """Sums never wrap around: one that 64 bits cannot hold is an error, whatever is added on the way."""
     schema = parse_schema_ddl("a int")
-    batch = batch_of([{1: 1}, {1: 1}], schema, Random(0))
-    with pytest.raises(UsageError, match="too large"):
-        consolidate(pa.Table.from_batches([with_updates(batch, [1, 1], [2**63 - 1, 2**63 - 1])]), schema)
+    batch = batch_of([{1: 1}] * len(diffs) + [{1: 2}], schema, Random(0))
+    table = pa.Table.from_batches([with_updates(batch, [1] * (len(diffs) + 1), [*diffs, 7])])
+    count = sum(diffs)
+    if -(2**63) <= count < 2**63:
+        assert consolidate(table.drop_columns(["_ts"]), schema)["_diff"].to_pylist() == [count, 7]
+        return
+    with pytest.raises(NegativeCountError if count < 0 else CountOverflowError, match=str(count)):
+        consolidate(table.drop_columns(["_ts"]), schema)
+
+
+def test_a_row_may_be_there_more_often_than_memory_could_hold() -> None:
+    """Copies of a row are made as they are read, and share their memory."""
+    table = pa.table({"a": [1, 2], "_diff": [3, 3_000_000_000]})
+    batches = expand(table)
+    assert next(batches).to_pylist() == [{"a": 1}] * 3
+    assert sum(batch.num_rows for batch in batches) == 3_000_000_000
 
 
 def test_expanding_plain_rows_copies_nothing() -> None:
     """Rows that are there once are passed on."""
     table = pa.table({"a": [1, 2], "_diff": [1, 1]})
-    assert expand(table)["a"].chunk(0).buffers()[1].address == table["a"].chunk(0).buffers()[1].address
+    (batch,) = expand(table)
+    assert batch["a"].buffers()[1].address == table["a"].chunk(0).buffers()[1].address

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from instar.spark.native.file_index import Parts
     from instar.spark.native.gateway import Gateway
 
-__all__ = ["field_json", "make_relation", "parts_frame", "shown_column", "struct_json"]
+__all__ = ["field_json", "looks_physical", "make_relation", "parts_frame", "shown_column", "struct_json"]
 
 _PHYSICAL: Final = re.compile(r"f\d+", re.IGNORECASE)
 _OPTIONS: Final = {
@@ -80,12 +80,12 @@ def struct_json(fields: Sequence[dict[str, Any]]) -> str:
 def shown_column(field: Field) -> Column:
     """Give a physical column the reader's name, and its members too where Spark was not told them."""
     column = F.col(field_name(field.id))
-    if _looks_physical(field.type):
+    if looks_physical(field.type):
         column = column.cast(StructType.fromJson(spark_json(Schema((field,))))[0].dataType)
     return column.alias(field.name)
 
 
-def _looks_physical(type_: Type) -> bool:
+def looks_physical(type_: Type) -> bool:
     """Whether a member's name could be taken for a physical one.
 
     Spark pushes filters on members down by name. A member called `f7` would meet another field's
@@ -93,16 +93,16 @@ def _looks_physical(type_: Type) -> bool:
     """
     match type_:
         case Struct(fields=members):
-            return any(_PHYSICAL.fullmatch(member.name) or _looks_physical(member.type) for member in members)
+            return any(_PHYSICAL.fullmatch(member.name) or looks_physical(member.type) for member in members)
         case List(element=element):
-            return _looks_physical(element)
+            return looks_physical(element)
         case Map(key=key, value=value):
-            return _looks_physical(key) or _looks_physical(value)
+            return looks_physical(key) or looks_physical(value)
     return False
 
 
 def _physical_json(field: Field) -> dict[str, Any]:
-    rename = _looks_physical(field.type)
+    rename = looks_physical(field.type)
     return _member_json(field, field_name(field.id), rename=rename)
 
 

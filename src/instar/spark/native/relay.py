@@ -18,7 +18,7 @@ import py4j.java_gateway
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
-from instar.errors import InstarError, NegativeCountError
+from instar.errors import CountOverflowError, InstarError, NegativeCountError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,10 +29,11 @@ F = TypeVar("F", bound="Callable[..., Any]")
 T = TypeVar("T")
 
 _MARK: Final = re.compile(r"instar-error-(\d+)\b")
-_NEGATIVE: Final = re.compile(
+_RAISED: Final = re.compile(
     r"(?:\[USER_RAISED_EXCEPTION\]|java\.lang\.RuntimeException:) "
-    r"instar: `(?P<table>.*?)` holds a row that was retracted more often than it was added"
-    r"(?:: its count is (?P<count>-\d+)\. The row: (?P<row>[^\n]*))?"
+    r"instar: `(?P<table>.*?)` holds a row (?P<what>that was retracted more often than it was added|"
+    r"whose diffs add up to more than 64 bits can hold)"
+    r"(?:: its count is (?P<count>-?\d+)\. The row: (?P<row>[^\n]*))?"
 )
 """What a task says that has raised it.
 
@@ -105,10 +106,12 @@ def install() -> None:
 
 def _find(text: str) -> InstarError | None:
     """Return the error that a text of the JVM's is about, if it is one of ours."""
-    negative = _NEGATIVE.search(text)
-    if negative is not None:
-        table, count, row = negative.group("table", "count", "row")
+    raised = _RAISED.search(text)
+    if raised is not None:
+        table, what, count, row = raised.group("table", "what", "count", "row")
         described = f"one of `{table}`" if row is None else _STATE.sub("", row)
+        if what.startswith("whose"):
+            return CountOverflowError(described, None if count is None else int(count))
         return NegativeCountError(described, None if count is None else int(count))
     match = _MARK.search(text)
     if match is None:

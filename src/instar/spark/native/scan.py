@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
-from instar.schema import field_name
+from instar.spark.native.adding import add_up
 from instar.spark.native.file_index import Listing, Parts
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.listing import MERGE, SCAN, Lister
@@ -32,7 +32,6 @@ __all__ = ["merge_frame", "scan_frame", "snapshot_frame"]
 
 _BATCH_TS: Final = "_batch_ts"
 _BATCH_DIFF: Final = "_batch_diff"
-_COUNT: Final = "_count"
 
 
 def snapshot_frame(
@@ -100,17 +99,4 @@ def merge_frame(
     if as_of is not None:
         frame = frame.where(F.coalesce(F.col("_ts"), F.col(_BATCH_TS).cast("long")) <= as_of)
     diff = F.coalesce(F.col("_diff"), F.col(_BATCH_DIFF).cast("long"))
-    counted = frame.groupBy(*[field_name(field.id) for field in grouped]).agg(F.sum(diff).alias(_COUNT))
-    problem = f"instar: `{table}` holds a row that was retracted more often than it was added"
-    message = F.concat(
-        F.lit(f"{problem}: its count is "),
-        F.col(_COUNT).cast("string"),
-        F.lit(". The row: "),
-        F.to_json(F.struct(*[shown_column(field) for field in fields])),
-    )
-    times = F.when(F.col(_COUNT) < 0, F.raise_error(message).cast("int")).otherwise(F.col(_COUNT).cast("int"))
-    repeated = counted.where(F.col(_COUNT) != 0).withColumn(
-        _COUNT,
-        F.explode(F.array_repeat(F.lit(True), times)),  # noqa: FBT003 -- a column of trues
-    )
-    return repeated.select([shown_column(field) for field in fields])
+    return add_up(frame, diff, table, fields, others)

@@ -125,8 +125,7 @@ def merge_updates(
         masks = [condition.rows(shown.apply(batch), reader) for batch in rows.to_batches()]
         return pa.chunked_array(masks, pa.bool_())
 
-    rows = snapshot_rows(past, latest, None if condition is None else wanted)
-    for batch in rows.to_batches():
+    for batch in snapshot_rows(past, latest, None if condition is None else wanted):
         yield shown.apply(batch)
 
 
