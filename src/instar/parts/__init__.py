@@ -5,6 +5,7 @@ from instar.parts.consolidate import consolidate, expand, snapshot_rows
 from instar.parts.curve import MOST_FIELDS, Curve
 from instar.parts.incoming import ArrowData, NewColumn, new_columns, open_stream
 from instar.parts.layout import DIFF, TS
+from instar.parts.merge import merge_runs
 from instar.parts.read import needed_fields, read_part
 from instar.parts.rows import compare_bounds, decode_row, may_overlap
 from instar.parts.sort import rank_rows, sort_indices, sort_rows
@@ -33,6 +34,7 @@ __all__ = [
     "expand",
     "key_stats",
     "may_overlap",
+    "merge_runs",
     "needed_fields",
     "new_columns",
     "open_stream",

@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from instar.parts.keys import Column
+    from instar.parts.keys import Arrangement, Column
 
-__all__ = ["compared_fields", "find_column", "rank_rows", "sort_indices", "sort_rows"]
+__all__ = ["arrange_rows", "compared_fields", "find_column", "rank_rows", "sort_indices", "sort_rows"]
 
 
 def sort_rows(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> pa.Table:
@@ -29,7 +29,12 @@ def sort_rows(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> 
 
 def sort_indices(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> pa.Array:
     """Return the positions of the rows of a table, in order."""
-    return pa.array(arrange(table.num_rows, _columns(table, schema, order_by)).order)
+    return pa.array(arrange_rows(table, schema, order_by).order)
+
+
+def arrange_rows(table: pa.Table, schema: Schema, order_by: Sequence[int] = ()) -> Arrangement:
+    """Return the rows of a table in order, and which of them are equal; equal ones stay as they were."""
+    return arrange(table.num_rows, _columns(table, schema, order_by))
 
 
 def rank_rows(table: pa.Table, schema: Schema, field_ids: Sequence[int]) -> npt.NDArray[np.int64]:
