@@ -20,7 +20,7 @@ from instar.state.manifest import stats_fields
 from instar.state.parts import Part
 from instar.storage import BlobConsensus
 from instar.storage.objects import ObjectBlob
-from instar.table import Services, TableLog, begin_write, load_columns
+from instar.table import Services, TableLog, begin_write, load_parts
 from instar.table.layout import leases, part_key, table_root
 from instar.table.log.leases import find_lease
 from instar.table.log.manifest import ChunkReader
@@ -159,7 +159,7 @@ def append_parts(
 def all_rows(services: Services, state: TableState) -> dict[Place, Row]:
     """Return all that a state says about each live part: every fixed column and the bounds of every field."""
     fields = list(stats_fields(state.history.latest))
-    columns = load_columns(services.chunks, state, fields, tuple(FIXED_GROUPS))
+    columns = load_parts(services.chunks, state, fields, tuple(FIXED_GROUPS)).columns
     bounds = {group_name(leaf.id): columns[group_name(leaf.id)].to_pylist() for leaf in fields}
     rows: dict[Place, Row] = {}
     for number, fixed in enumerate(zip(*(columns[name].to_pylist() for name in FIXED_GROUPS), strict=True)):
@@ -177,7 +177,7 @@ def find_missing(services: Services, state: TableState) -> list[str]:
     missing = [ref.key for ref in refs if ref.key not in there]
     if missing:
         return missing
-    keys = load_columns(ChunkReader(services.blob), state, groups=(FILES,))[FILES].column("key").to_pylist()
+    keys = load_parts(ChunkReader(services.blob), state, groups=(FILES,)).keys
     return [key for key in keys if key not in there]
 
 

@@ -15,7 +15,6 @@ from bench.counting import CountingBlob
 from bench.engines.engine import Place
 from bench.workload import FILE_SIZE, ROWS, SCHEMA, bounds, tiny_batch
 from instar.state import Part
-from instar.state.chunk import FILES
 from instar.stats import FieldStats
 from instar.storage import open_blob, open_consensus
 from instar.table import Services, TableLog, begin_write, find_marker
@@ -141,8 +140,8 @@ def _plan(services: Services, question: Question) -> int:
     with TableLog(services, TABLE).pinned() as state:
         plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
         condition = Filter.parse(question.sql, state.history.latest, services.clock())
-        chosen = needed_parts(services.chunks, state, condition.condition).read[plan.scan_mask]
-    return len(plan.scan[FILES].column("key").filter(pa.array(chosen)).to_pylist())
+        chosen = needed_parts(services.chunks, state, condition.condition).read[plan.scan.mask]
+    return len(plan.scan.keep(chosen).keys)
 
 
 def _services(place: Place, blob: Blob) -> Services:

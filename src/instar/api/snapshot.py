@@ -8,8 +8,7 @@ import pyarrow as pa
 
 from instar.schema import Schema, arrow_schema
 from instar.state.options import check_options
-from instar.table import load_columns
-from instar.table.log.manifest import keep_parts
+from instar.table import load_parts
 from instar.table.read.audit import resolve_policy
 from instar.table.read.filter import Filter
 from instar.table.read.report import report_scan
@@ -112,8 +111,7 @@ class Snapshot:
         Where skipping is `off` or in `audit`, that is all of them.
         """
         chunks, plan = self._services.chunks, self._plan
-        mask = plan.scan_mask | plan.merge_mask
-        considered = keep_parts(load_columns(chunks, plan.state), mask), mask
+        considered = load_parts(chunks, plan.state).keep(plan.scan.mask | plan.merge.mask)
         condition, mode = self._filter(where).condition, self._policy().mode
         return report_scan(chunks, plan.state, considered, condition, mode, parts=parts)
 

@@ -31,6 +31,7 @@ __all__ = [
     "decode_directory",
     "decode_group",
     "encode_chunk",
+    "field_of_group",
     "group_name",
 ]
 
@@ -88,6 +89,11 @@ _directory_decoder = msgspec.msgpack.Decoder(Directory)
 def group_name(field_id: int) -> str:
     """Return the name of the group with a field's statistics."""
     return f"f{field_id}"
+
+
+def field_of_group(name: str) -> int:
+    """Return the id of the field whose statistics are in a group."""
+    return int(name.removeprefix("f"))
 
 
 def encode_chunk(

@@ -4,7 +4,7 @@ from instar.table.housekeeping.clock import check_clock
 from instar.table.housekeeping.vacuum import VacuumReport, vacuum_store, vacuum_table
 from instar.table.log.entries import Entry
 from instar.table.log.leases import Lease, LeaseKeeper
-from instar.table.log.manifest import load_columns
+from instar.table.log.manifest import load_parts
 from instar.table.log.table_log import Committed, TableLog
 from instar.table.log.tables import check_table_name, create_table, drop_table, find_tables, list_tables
 from instar.table.marker import StoreMarker, check_consensus, find_marker, write_marker
@@ -30,7 +30,7 @@ __all__ = [
     "find_marker",
     "find_tables",
     "list_tables",
-    "load_columns",
+    "load_parts",
     "move_since",
     "vacuum_store",
     "vacuum_table",

@@ -2,32 +2,30 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+import numpy as np
 import pyarrow as pa
 import pytest
 
 from instar.errors import UsageError
 from instar.state.chunk import FILES, FIXED_GROUPS, PLACES
+from instar.table.log.part_set import PartSet
 from instar.table.read.audit import Audits, Policy, Skipping, resolve_policy
-
-if TYPE_CHECKING:
-    from instar.state.manifest import Columns
 
 MEGABYTE = 1 << 20
 
 
-def parts(count: int, size: int = 100) -> Columns:
+def parts(count: int, size: int = 100) -> PartSet:
     """Return parts that were skipped."""
     places = [range(count), [0] * count, [0] * count, [True] * count]
     files = [[f"p{number}" for number in range(count)], [1] * count, [size] * count]
-    return {
+    groups = {
         name: pa.RecordBatch.from_arrays(
             [pa.array(column, field.type) for column, field in zip(columns, FIXED_GROUPS[name], strict=True)],
             schema=FIXED_GROUPS[name],
         )
         for name, columns in ((PLACES, places), (FILES, files))
     }
+    return PartSet(groups, groups[FILES].column("rows"), np.ones(count, dtype=bool))
 
 
 def test_the_sample_depends_on_parts_alone() -> None:

@@ -43,7 +43,7 @@ def check(services: Services, state: TableState) -> int:
         expression = parse_filter(text, state.history.latest)
         needed = needed_parts(services.chunks, state, Condition(expression))
         known = part_bounds(services.chunks, state, expression)
-        assert known.parts.all()
+        assert known.mask.all()
         assert needed.read.tolist() == decide(expression, known.bounds, known.rows).read.tolist(), text
         assert len(needed.read) == state.totals.parts == len(all_rows(services, state))
         skipped += needed.chunks_skipped if text not in ("true", "false") else 0

@@ -16,9 +16,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 from instar.schema import field_name
-from instar.spark.native.file_index import FileGroup, Listing, PartIndex, Parts
+from instar.spark.native.file_index import FileGroup, FileSource, Listing, PartIndex
 from instar.spark.native.relation import make_relation, struct_json
-from instar.state.chunk import FILES
 from instar.table.read.selection import found_violation
 
 if TYPE_CHECKING:
@@ -27,8 +26,8 @@ if TYPE_CHECKING:
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
     from instar.state import TableState
-    from instar.state.manifest import Columns
     from instar.table import Services
+    from instar.table.log.part_set import PartSet
     from instar.table.read.pruning import Condition
 
 __all__ = ["check_skipped"]
@@ -44,20 +43,32 @@ def check_skipped(
     state: TableState,
     condition: Condition,
     filters: Filters,
-    skipped: Columns,
+    skipped: PartSet,
 ) -> None:
     """Raise if one of the parts that were skipped has a row that the filters are true for, or fail on."""
     conditions = [own for own in filters.expressions if _is_of_columns(own)]
     if not conditions:
         return
-    keys, sizes = (skipped[FILES].column(name).to_pylist() for name in ("key", "size"))
-    files = {services.blob.location(key): (key, size) for key, size in zip(keys, sizes, strict=True)}
+    files = {services.blob.location(key): (key, size) for key, size in skipped.files}
     names = {field_name(field.id): field.name for field in state.history.latest.fields}
     audit = _Audit(gateway, conditions, f"instar:/{state.name}@{state.seqno} (audit)", names)
     found = audit.find([(path, size) for path, (_, size) in files.items()])
     if found is not None:
         path, row = found
         raise found_violation(services, state, condition, files[path][0], row)
+
+
+class _FileList(FileSource):
+    """Files that are always read, whatever is asked."""
+
+    def __init__(self, files: Sequence[tuple[str, int]]) -> None:
+        self._files = files
+
+    def files(self, filters: Filters) -> Listing:  # noqa: ARG002
+        return Listing([FileGroup((), self._files)])
+
+    def size(self) -> int:
+        return sum(size for _, size in self._files)
 
 
 class _Audit:
@@ -96,11 +107,8 @@ class _Audit:
 
     def _matching(self, files: Sequence[tuple[str, int]]) -> DataFrame:
         gateway = self._gateway
-        listing = Listing([FileGroup((), files)])
-        parts = Parts(lambda _: listing, lambda: sum(size for _, size in files))
-        relation = make_relation(
-            gateway, PartIndex(gateway, self._label, struct_json(()), parts), self._schema
-        )
+        index = PartIndex(gateway, self._label, struct_json(()), _FileList(files))
+        relation = make_relation(gateway, index, self._schema)
         sql = gateway.jvm.org.apache.spark.sql
         none = gateway.none()
         scanned = sql.execution.datasources.LogicalRelation(relation, self._output, none, False, none)  # noqa: FBT003

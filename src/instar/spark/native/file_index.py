@@ -6,6 +6,7 @@ Spark calls the methods through Py4J, under the names that its own interface has
 from __future__ import annotations
 
 import itertools
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -13,12 +14,12 @@ from instar.spark.native.filters import Filters
 from instar.spark.native.relay import relayed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from instar.spark.native.gateway import Gateway
     from instar.table.read.report import ScanReport
 
-__all__ = ["FileGroup", "Keeper", "Listing", "PartIndex", "Parts", "find_index"]
+__all__ = ["FileGroup", "FileSource", "Keeper", "Listing", "PartIndex", "find_index"]
 
 _numbers = itertools.count(1)
 _indexes: WeakValueDictionary[int, PartIndex] = WeakValueDictionary()
@@ -54,32 +55,34 @@ class Keeper:
         implements = ("java.lang.Runnable",)
 
 
-class Parts(NamedTuple):
-    """Where an index gets its files from: a listing for filters, the size of all, and a report on filters."""
+class FileSource(ABC):
+    """Where an index gets its files from."""
 
-    list_parts: Callable[[Filters], Listing]
-    size: Callable[[], int]
-    report: Callable[[Filters], ScanReport] | None = None
+    @abstractmethod
+    def files(self, filters: Filters) -> Listing:
+        """Return what a query with these filters reads."""
+
+    @abstractmethod
+    def size(self) -> int:
+        """Return the size of all files, whatever a filter leaves of them."""
+
+    def report(self, filters: Filters) -> ScanReport | None:  # noqa: ARG002 -- for those that have one
+        """Report on a scan with these filters, if there is anything to say of it."""
+        return None
 
 
 class PartIndex:
     """Answers Spark's questions about files from a listing that is made when it asks.
 
-    `label` is what `explain()` shows for the location. The index keeps `parts` alive, and what they keep.
+    `label` is what `explain()` shows for the location. The index keeps its source alive, and so its lease.
     """
 
-    def __init__(
-        self,
-        gateway: Gateway,
-        label: str,
-        partition_schema: str,
-        parts: Parts,
-    ) -> None:
+    def __init__(self, gateway: Gateway, label: str, partition_schema: str, source: FileSource) -> None:
         self._gateway = gateway
         self._label = label
         self._root_paths = gateway.seq([gateway.path(label)])
         self._partition_schema = gateway.schema(partition_schema)
-        self._parts = parts
+        self._source = source
         self._number = next(_numbers) & 0x7FFF_FFFF
         _indexes[self._number] = self
 
@@ -90,7 +93,7 @@ class PartIndex:
     @relayed
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: ANN401, N802
         """Return the parts that a query with these filters reads."""
-        groups, keeper = self._parts.list_parts(Filters(self._gateway, partition_filters, data_filters))
+        groups, keeper = self._source.files(Filters(self._gateway, partition_filters, data_filters))
         return self._gateway.seq(
             [self._gateway.directory(group.values, group.files, keeper) for group in groups]
         )
@@ -98,15 +101,13 @@ class PartIndex:
     @relayed
     def inputFiles(self) -> Any:  # noqa: ANN401, N802
         """Return all paths."""
-        paths = [
-            path for group in self._parts.list_parts(Filters(self._gateway)).groups for path, _ in group.files
-        ]
-        return self._gateway.strings(paths)
+        groups = self._source.files(Filters(self._gateway)).groups
+        return self._gateway.strings([path for group in groups for path, _ in group.files])
 
     @relayed
     def sizeInBytes(self) -> int:  # noqa: N802
         """Return what a join needs to know before it broadcasts a table."""
-        return self._parts.size()
+        return self._source.size()
 
     def partitionSchema(self) -> Any:  # noqa: ANN401, N802
         """Return the columns whose values come with a file instead of from it."""
@@ -114,7 +115,7 @@ class PartIndex:
 
     def report(self, filters: Filters) -> ScanReport | None:
         """Report on a scan with these filters, if there is anything to say of it."""
-        return None if self._parts.report is None else self._parts.report(filters)
+        return self._source.report(filters)
 
     def refresh(self) -> None:
         """Do nothing: every listing is fresh."""

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, SparkSession
 
-    from instar.spark.native.file_index import Parts
+    from instar.spark.native.file_index import FileSource
     from instar.spark.native.gateway import Gateway
 
 __all__ = ["field_json", "looks_physical", "make_relation", "parts_frame", "shown_column", "struct_json"]
@@ -46,7 +46,7 @@ def parts_frame(
     spark: SparkSession,
     label: str,
     fields: Sequence[Field],
-    parts: Parts,
+    source: FileSource,
     *,
     partitions: Sequence[dict[str, Any]] = (),
     extra: Sequence[dict[str, Any]] = (),
@@ -55,7 +55,7 @@ def parts_frame(
     install()
     gateway = gateway_of(spark)
     schema = gateway.schema(struct_json([*(_physical_json(field) for field in fields), *extra]))
-    relation = make_relation(gateway, PartIndex(gateway, label, struct_json(partitions), parts), schema)
+    relation = make_relation(gateway, PartIndex(gateway, label, struct_json(partitions), source), schema)
     return DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
 
 

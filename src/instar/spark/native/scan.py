@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 from instar.spark.native.adding import add_up
-from instar.spark.native.file_index import Listing, Parts
 from instar.spark.native.gateway import gateway_of
-from instar.spark.native.listing import MERGE, SCAN, Lister
 from instar.spark.native.relation import field_json, parts_frame, shown_column
-from instar.state.chunk import FILES
+from instar.spark.native.scan_source import Branch, SnapshotSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -23,9 +21,10 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.schema import Field
-    from instar.spark.native.listing import Branch
+    from instar.spark.native.scan_source import ScanSource
     from instar.state import ConfigValue
     from instar.table import Services
+    from instar.table.log.pin import Pin
     from instar.table.read.snapshot import SnapshotPlan
 
 __all__ = ["merge_frame", "scan_frame", "snapshot_frame"]
@@ -38,43 +37,36 @@ def snapshot_frame(
     spark: SparkSession,
     services: Services,
     plan: SnapshotPlan,
-    keep_alive: object,
-    query: Mapping[str, ConfigValue | None] | None = None,
+    pin: Pin,
+    options: Mapping[str, ConfigValue | None] | None = None,
 ) -> DataFrame:
-    """Return the rows of a snapshot. `keep_alive` lives as long as the frame; `query` are options for it."""
+    """Return the rows of a snapshot, which is held as long as the frame; `options` are for its queries."""
     fields = plan.reader.schema.fields
 
-    def parts(branch: Branch, read: Sequence[Field]) -> Parts:
-        lister = Lister(gateway_of(spark), services, branch, read, query or {})
-        size = lister.size(plan)
-        return Parts(
-            lambda filters: (keep_alive, Listing(lister.groups(plan, filters)))[1],
-            lambda: size,
-            lambda filters: lister.report(plan, filters),
-        )
+    def source(branch: Branch, read: Sequence[Field]) -> ScanSource:
+        return SnapshotSource(gateway_of(spark), services, branch, read, options or {}, plan, pin)
 
-    scanned, merged = plan.scan[FILES].num_rows, plan.merge[FILES].num_rows
     label = f"instar:/{plan.state.name}@{plan.state.seqno}"
-    scan = scan_frame(spark, f"{label} ({scanned} parts)", fields, parts(SCAN, fields))
-    if not merged:
+    scan = scan_frame(spark, f"{label} ({len(plan.scan)} parts)", fields, source(Branch.SCAN, fields))
+    if not plan.merge:
         return scan
     read = {field.id for field in fields}
     others = tuple(field for field in plan.state.history.latest.fields if field.id not in read)
     merge = merge_frame(
         spark,
         plan.state.name,
-        f"{label} ({merged} parts to add up)",
+        f"{label} ({len(plan.merge)} parts to add up)",
         fields,
-        parts(MERGE, (*fields, *others)),
+        source(Branch.MERGE, (*fields, *others)),
         others=others,
         as_of=plan.as_of,
     )
     return scan.unionAll(merge)
 
 
-def scan_frame(spark: SparkSession, label: str, fields: Sequence[Field], parts: Parts) -> DataFrame:
+def scan_frame(spark: SparkSession, label: str, fields: Sequence[Field], source: ScanSource) -> DataFrame:
     """Return the rows of parts as they are."""
-    frame = parts_frame(spark, label, fields, parts)
+    frame = parts_frame(spark, label, fields, source)
     return frame.select([shown_column(field) for field in fields])
 
 
@@ -83,7 +75,7 @@ def merge_frame(
     table: str,
     label: str,
     fields: Sequence[Field],
-    parts: Parts,
+    source: ScanSource,
     *,
     others: Sequence[Field] = (),
     as_of: int | None = None,
@@ -95,7 +87,7 @@ def merge_frame(
     grouped = (*fields, *others)
     partitions = [field_json(name, "string") for name in (_BATCH_TS, _BATCH_DIFF)]
     extra = [field_json(name, "long") for name in ("_ts", "_diff")]
-    frame = parts_frame(spark, label, grouped, parts, partitions=partitions, extra=extra)
+    frame = parts_frame(spark, label, grouped, source, partitions=partitions, extra=extra)
     if as_of is not None:
         frame = frame.where(F.coalesce(F.col("_ts"), F.col(_BATCH_TS).cast("long")) <= as_of)
     diff = F.coalesce(F.col("_diff"), F.col(_BATCH_DIFF).cast("long"))

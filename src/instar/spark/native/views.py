@@ -14,23 +14,22 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from instar.errors import ReaderFencedError, UsageError
 from instar.schema import Schema, check_reader, field_name
-from instar.spark.native.file_index import Keeper, Listing, Parts
+from instar.spark.native.file_index import Keeper, Listing
 from instar.spark.native.gateway import gateway_of
-from instar.spark.native.listing import MERGE, SCAN, Lister
 from instar.spark.native.plans import columns_read
 from instar.spark.native.scan import merge_frame, scan_frame
-from instar.state.chunk import FILES
+from instar.spark.native.scan_source import Branch, ScanSource
 from instar.table.read.snapshot import plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from instar.schema import Field
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
-    from instar.spark.native.listing import Branch
-    from instar.state import TableState
+    from instar.state import ConfigValue, TableState
     from instar.table import Services, TableLog
     from instar.table.log.pin import Pin
     from instar.table.read.report import ScanReport
@@ -77,31 +76,25 @@ class _Following:
         self._by_query: WeakValueDictionary[int, _Held] = WeakValueDictionary()
         self._lock = threading.Lock()
 
-    def parts(self, branch: Branch) -> Parts:
-        """Return the parts of one branch, the scan or the merge."""
-        lister = Lister(self._gateway, self._services, branch, self._reader.schema.fields, {})
-
-        def list_parts(filters: Filters) -> Listing:
-            held = self._current()
-            return Listing(lister.groups(held.plan, filters), held)
-
-        def size() -> int:
-            try:
-                return lister.size(self._current(listing=False).plan)
-            except ReaderFencedError:  # perhaps not of what this query reads, which only its plan can tell
-                return self._log.load().totals.bytes
-
-        def report(filters: Filters) -> ScanReport:
-            return lister.report(self._plan(self._readable).plan, filters)
-
-        return Parts(list_parts, size, report)
-
     @property
     def label(self) -> str:
         """What the scan is called in plans."""
         return f"instar:/{self._log.name}"
 
-    def _current(self, *, listing: bool = True) -> _Held:
+    def source(self, branch: Branch) -> ScanSource:
+        """Return the parts of one branch, the scan or the merge."""
+        fields = self._reader.schema.fields
+        return _FollowingSource(self._gateway, self._services, branch, fields, {}, self)
+
+    def total_bytes(self) -> int:
+        """Return the size of the whole table, as of now."""
+        return self._log.load().totals.bytes
+
+    def readable(self) -> SnapshotPlan:
+        """Plan the current state, for the columns that can still be read."""
+        return self._plan(self._readable).plan
+
+    def current(self, *, listing: bool = True) -> _Held:
         """Return what the query reads that Spark is asking for: on its first question, the current state."""
         running = self._gateway.running_query()
         if running is None:
@@ -125,7 +118,7 @@ class _Following:
             if reader is None:
                 raise
             plan = plan_snapshot(self._services.chunks, pin.state, reader, None)
-            if plan.merge[FILES].num_rows:  # rows are only equal by all the columns that there were
+            if plan.merge:  # rows are only equal by all the columns that there were
                 raise
             return _Held(plan, pin)
 
@@ -150,12 +143,44 @@ class _Following:
         As long as nothing has to be consolidated, whatever the scan lists is complete by itself.
         """
         held = self._plan()
-        if listing and held.plan.merge[FILES].num_rows:
+        if listing and held.plan.merge:
             raise UsageError(
                 f"`{self._log.name}` holds retractions, and this is not a query of Spark SQL (perhaps "
                 "`.rdd`): read it through a snapshot, table.read(spark)"
             )
         return held
+
+
+class _FollowingSource(ScanSource):
+    """The parts of a table as of each query; both branches of one view read one state."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        services: Services,
+        branch: Branch,
+        fields: Sequence[Field],
+        options: Mapping[str, ConfigValue | None],
+        following: _Following,
+    ) -> None:
+        super().__init__(gateway, services, branch, fields, options)
+        self._following = following
+
+    def files(self, filters: Filters) -> Listing:
+        """Return the files that the query reads, held as long as Spark knows its plan."""
+        held = self._following.current()
+        return Listing(self.select(held.plan, filters), held)
+
+    def size(self) -> int:
+        """Return the size of all files of the state that the query reads."""
+        try:
+            return self._branch.parts(self._following.current(listing=False).plan).bytes
+        except ReaderFencedError:  # perhaps not of what this query reads, which only its plan can tell
+            return self._following.total_bytes()
+
+    def report(self, filters: Filters) -> ScanReport:
+        """Report on a scan of the current state with these filters."""
+        return self.explain(self._following.readable(), filters)
 
 
 def following_frame(spark: SparkSession, services: Services, log: TableLog) -> DataFrame:
@@ -165,8 +190,8 @@ def following_frame(spark: SparkSession, services: Services, log: TableLog) -> D
     following = _Following(gateway_of(spark), services, log, reader)
     label = following.label
     fields = reader.schema.fields
-    scan = scan_frame(spark, label, fields, following.parts(SCAN))
-    merged = following.parts(MERGE)
+    scan = scan_frame(spark, label, fields, following.source(Branch.SCAN))
+    merged = following.source(Branch.MERGE)
     return scan.unionAll(merge_frame(spark, log.name, f"{label}/merge", fields, merged))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,24 +12,22 @@ from pyspark.sql.pandas.types import to_arrow_schema, to_arrow_type
 from pyspark.sql.types import StructType
 
 from instar.errors import UsageError
-from instar.parts import TS, read_part
+from instar.parts import TS
 from instar.schema import spark_json
-from instar.table.read.rows import merge_updates, open_part, placed_parts
+from instar.table.read.rows import merge_updates, read_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
     from instar.schema import Schema
-    from instar.state import Part, TableState
-    from instar.state.manifest import Columns
     from instar.storage import Blob
+    from instar.table.log.part_set import WrittenPart
     from instar.table.read.filter import Filter
     from instar.table.read.snapshot import SnapshotPlan
 
 __all__ = [
     "ChangesTask",
     "MergeTask",
-    "PartTask",
     "ScanTask",
     "batches_for_spark",
     "group_parts",
@@ -44,21 +42,13 @@ _UPDATE_JSON: Final[list[dict[str, Any]]] = [
 ]
 
 
-class PartTask(NamedTuple):
-    """A part to read: the time of its batch, and the schema that it was written under."""
-
-    part: Part
-    ts: int
-    written: Schema
-
-
 class ScanTask(InputPartition):
     """Parts whose rows are read as they are."""
 
     def __init__(
         self,
         blob: Blob,
-        parts: Sequence[PartTask],
+        parts: Sequence[WrittenPart],
         reader: Schema,
         condition: Filter | None = None,
     ) -> None:
@@ -71,7 +61,9 @@ class ScanTask(InputPartition):
 class ChangesTask(ScanTask):
     """Parts whose updates of the times [since, upper) are read, with `_ts` and `_diff`."""
 
-    def __init__(self, blob: Blob, parts: Sequence[PartTask], reader: Schema, times: tuple[int, int]) -> None:
+    def __init__(
+        self, blob: Blob, parts: Sequence[WrittenPart], reader: Schema, times: tuple[int, int]
+    ) -> None:
         super().__init__(blob, parts, reader)
         self.times = times
 
@@ -80,7 +72,7 @@ class MergeTask(ScanTask):
     """Parts that must be consolidated together, as of a time, under the latest schema."""
 
     def __init__(
-        self, blob: Blob, parts: Sequence[PartTask], plan: SnapshotPlan, condition: Filter | None = None
+        self, blob: Blob, parts: Sequence[WrittenPart], plan: SnapshotPlan, condition: Filter | None = None
     ) -> None:
         super().__init__(blob, parts, plan.reader.schema, condition)
         self.latest = plan.state.history.latest
@@ -102,18 +94,17 @@ def read_task(task: InputPartition) -> Iterator[pa.RecordBatch]:
 
 
 def _read(task: ScanTask, reader: Schema, *, updates: bool = False) -> Iterator[pa.RecordBatch]:
-    for part, ts, written in task.parts:
-        source = open_part(task.blob, part)
-        yield from read_part(source, part, written, reader, updates=updates, ts=ts)
+    for written in task.parts:
+        yield from read_written(task.blob, written, reader, updates=updates)
 
 
-def group_parts(state: TableState, columns: Columns) -> Iterator[list[PartTask]]:
+def group_parts(parts: Iterable[WrittenPart]) -> Iterator[list[WrittenPart]]:
     """Yield parts in groups that are good for one task each."""
-    group: list[PartTask] = []
+    group: list[WrittenPart] = []
     size = 0
-    for part, ts, schema_id in placed_parts(columns):
-        group.append(PartTask(part, ts, state.history.schemas[schema_id]))
-        size += part.size
+    for written in parts:
+        group.append(written)
+        size += written.part.size
         if size >= _GROUP_BYTES or len(group) >= _GROUP_PARTS:
             yield group
             group, size = [], 0

@@ -74,7 +74,7 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         blob = self._services.blob
         return [
             ChangesTask(blob, parts, self._reader.schema, times)
-            for parts in group_parts(pin.state, plan.parts)
+            for parts in group_parts(plan.parts.written(pin.state.history))
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -16,7 +16,6 @@ from pyspark.sql.datasource import DataSourceReader
 from instar.spark.source.part_tasks import (
     ChangesTask,
     MergeTask,
-    PartTask,
     ScanTask,
     batches_for_spark,
     group_parts,
@@ -82,11 +81,12 @@ class TableScan(DataSourceReader):
         if self._options.where is not None:
             condition = Filter.parse(self._options.where, self._reader.whole, services.clock())
             plan = filter_plan(services, plan, condition, resolve_policy(plan.state.options))
+        history = plan.state.history
         tasks: list[InputPartition] = [
             ScanTask(services.blob, parts, plan.reader.schema, condition)
-            for parts in group_parts(plan.state, plan.scan)
+            for parts in group_parts(plan.scan.written(history))
         ]
-        merge: list[PartTask] = [part for parts in group_parts(plan.state, plan.merge) for part in parts]
+        merge = list(plan.merge.written(history))
         return [*tasks, MergeTask(services.blob, merge, plan, condition)] if merge else tasks
 
     def _changes(self, services: Services, log: TableLog) -> list[InputPartition]:
@@ -95,5 +95,5 @@ class TableScan(DataSourceReader):
         times = plan.since, plan.upper
         return [
             ChangesTask(services.blob, parts, self._reader.schema, times)
-            for parts in group_parts(plan.state, plan.parts)
+            for parts in group_parts(plan.parts.written(plan.state.history))
         ]

@@ -30,7 +30,7 @@ from instar.state import Appended, Compacted
 from instar.state.chunk import FILES
 from instar.table.layout import TABLES, lease_key, rollup_key, rollups, table_of, table_root, write_of
 from instar.table.log.leases import LEASE_MS, live_leases
-from instar.table.log.manifest import load_columns
+from instar.table.log.manifest import load_parts
 from instar.table.log.rollup import load_rollup
 from instar.table.log.table_log import TableLog
 from instar.table.log.tables import log_names
@@ -187,8 +187,7 @@ class _Sweep:
         rolled = load_rollup(self._services.blob, self._table_id, seqno)
         self._keys.add(rollup_key(self._table_id, seqno))
         self._keys.update(ref.key for ref in rolled.chunks)
-        files = load_columns(self._services.chunks, rolled, groups=(FILES,))[FILES]
-        self._keys.update(files.column("key").to_pylist())
+        self._keys.update(load_parts(self._services.chunks, rolled, groups=(FILES,)).keys)
 
     def _reach_chunk(self, ref: ChunkRef) -> None:
         self._keys.add(ref.key)

@@ -9,7 +9,7 @@ import threading
 from collections import OrderedDict
 from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -18,6 +18,7 @@ from instar.schema import parse_type_ddl
 from instar.state.chunk import FILES, FIXED_GROUPS, PLACES, TIMES, decode_directory, decode_group, group_name
 from instar.state.manifest import columns_of_parts, complete_bounds, concat_columns, with_header
 from instar.stats import bounds_columns
+from instar.table.log.part_set import PartSet, keep_rows
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -27,21 +28,12 @@ if TYPE_CHECKING:
     from instar.state.chunk import Directory
     from instar.state.manifest import Columns
     from instar.storage import Blob
+    from instar.table.log.part_set import Mask
 
-__all__ = ["ChunkReader", "Mask", "chunk_bounds", "chunk_refs", "keep_parts", "load_chosen", "load_columns"]
-
-Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+__all__ = ["ChunkReader", "chunk_bounds", "chunk_refs", "load_parts"]
 
 _CACHED_BYTES: Final = 256 * 1024 * 1024
 _READERS: Final = 8
-
-
-class Chosen(NamedTuple):
-    """Columns over some of the live parts of a state, their numbers of rows, and which parts these are."""
-
-    columns: Columns
-    rows: pa.Array
-    parts: Mask
 
 
 class ChunkReader:
@@ -98,29 +90,17 @@ class ChunkReader:
             self._cached -= evicted.nbytes
 
 
-def load_columns(
+def load_parts(
     reader: ChunkReader,
     state: TableState,
     fields: Sequence[Field] = (),
     groups: Sequence[str] = (PLACES, TIMES, FILES),
-) -> Columns:
-    """Return columns over all live parts of a state: the fixed groups asked for, and the bounds of fields.
+    without: Collection[str] = frozenset(),
+) -> PartSet:
+    """Return the live parts of a state, with the fixed groups that are asked for and the bounds of fields.
 
-    Bounds have the types of the state's latest schema, which the fields must be of.
-    """
-    return load_chosen(reader, state, fields, groups, frozenset()).columns
-
-
-def load_chosen(
-    reader: ChunkReader,
-    state: TableState,
-    fields: Sequence[Field],
-    groups: Sequence[str],
-    without: Collection[str],
-) -> Chosen:
-    """Return the same without the chunks that have these keys.
-
-    None of the chunks left out may hold a part that was removed after it was written.
+    Bounds have the types of the state's latest schema, which the fields must be of. The chunks whose keys are
+    in `without` are left out; none of them may hold a part that was removed after it was written.
     """
     refs = chunk_refs(state)
     removed = state.unfolded()
@@ -143,13 +123,12 @@ def load_chosen(
     kept = [name for name in names if name in groups or name == PLACES or name not in FIXED_GROUPS]
     columns = concat_columns([{name: piece[name] for name in kept} for piece in pieces])
     left = [np.full(ref.parts - len(ref.removed), ref.key not in without) for ref in refs]
-    left.append(np.ones(len(tail), dtype=bool))
-    mask = np.concatenate(left)
+    mask = np.concatenate([*left, np.ones(len(tail), dtype=bool)])
     live = _live(columns, removed)
     if live is not None:
-        columns, rows = keep_parts(columns, live), rows.filter(pa.array(live))
+        columns, rows = keep_rows(columns, live), rows.filter(pa.array(live))
         mask = np.delete(mask, np.flatnonzero(mask)[~live])
-    return Chosen({name: columns[name] for name in kept if name in groups or name != PLACES}, rows, mask)
+    return PartSet({name: columns[name] for name in kept if name in groups or name != PLACES}, rows, mask)
 
 
 def chunk_refs(state: TableState) -> list[ChunkRef]:
@@ -190,16 +169,6 @@ def _united(
     return pa.concat_batches(pieces)
 
 
-def keep_parts(columns: Columns, kept: Mask) -> Columns:
-    """Return only some of the parts: the very columns that were given, if that is all of them."""
-    if kept.all():
-        return columns
-    if not kept.any():
-        return {name: batch.slice(0, 0) for name, batch in columns.items()}
-    chosen = pa.array(kept)
-    return {name: batch.filter(chosen) for name, batch in columns.items()}
-
-
 def chunk_columns(
     reader: ChunkReader, ref: ChunkRef, history: History, fields: Sequence[Field], fixed: Sequence[str]
 ) -> Columns:
@@ -213,7 +182,7 @@ def chunk_columns(
     if ref.removed:
         live = np.ones(ref.parts, dtype=bool)
         live[list(ref.removed)] = False
-        columns = keep_parts(columns, live)
+        columns = keep_rows(columns, live)
     return columns
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from instar.state import ConfigValue
-    from instar.state.manifest import Columns
+    from instar.table.log.part_set import PartSet
 
 __all__ = ["Audits", "Policy", "Skipping", "resolve_policy"]
 
@@ -76,16 +76,16 @@ class Audits:
         self._spent = 0
         self._done: OrderedDict[tuple[str, str], None] = OrderedDict()
 
-    def choose(self, policy: Policy, skipped: Columns, table_id: str, condition: str) -> list[int]:
+    def choose(self, policy: Policy, skipped: PartSet, table_id: str, condition: str) -> list[int]:
         """Return the positions of the skipped parts that shall be checked against a condition."""
-        files = skipped[FILES]
         match policy.mode:
             case Skipping.OFF:
                 return []
             case Skipping.AUDIT:
-                return list(range(files.num_rows))
+                return list(range(len(skipped)))
         drawn = np.flatnonzero(_hashes(skipped, table_id) < policy.sample / 100 * 2.0**64).tolist()
         chosen = []
+        files = skipped.columns[FILES]
         with self._lock:
             for at in drawn:
                 key, size = files.column("key")[at].as_py(), files.column("size")[at].as_py()
@@ -108,10 +108,10 @@ class Audits:
             self._done.popitem(last=False)
 
 
-def _hashes(parts: Columns, table_id: str) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
+def _hashes(parts: PartSet, table_id: str) -> np.ndarray[tuple[int], np.dtype[np.uint64]]:
     """Return a number for each part that depends on its place in its table, and on nothing else."""
     salt = np.uint64(int.from_bytes(blake2b(table_id.encode(), digest_size=8).digest()))
-    places = parts[PLACES]
+    places = parts.columns[PLACES]
     batches, ordinals = (places.column(name).to_numpy().astype(np.uint64) for name in ("batch", "ordinal"))
     mixed = (batches << np.uint64(24)) ^ ordinals ^ salt
     # The finaliser of splitmix64.

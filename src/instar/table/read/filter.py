@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from instar.schema import Schema
     from instar.skipping import Expression
-    from instar.table.log.manifest import Mask
+    from instar.table.log.part_set import Mask
 
 __all__ = ["Filter"]
 

@@ -9,22 +9,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 
 from instar.errors import UsageError
 from instar.parts import TS
 from instar.state.chunk import FILES, PLACES, TIMES
-from instar.table.log.manifest import load_columns
+from instar.table.log.manifest import load_parts
 from instar.table.read.rows import read_updates
-from instar.table.read.snapshot import Reader, check_fence, part_times
+from instar.table.read.snapshot import Reader, check_fence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    import pyarrow as pa
+
     from instar.state import TableState
     from instar.storage import Blob
     from instar.table.log.manifest import ChunkReader
+    from instar.table.log.part_set import PartSet
 
 __all__ = ["ChangePlan", "plan_changes", "read_changes"]
 
@@ -36,7 +38,7 @@ class ChangePlan(NamedTuple):
     reader: Reader
     since: int
     upper: int
-    parts: dict[str, pa.RecordBatch]
+    parts: PartSet
 
 
 def plan_changes(
@@ -52,17 +54,15 @@ def plan_changes(
         raise UsageError(
             f"cannot listen to `{state.name}` from {since}: times before {state.since} have been merged"
         )
-    columns = load_columns(chunks, state, (), (PLACES, TIMES, FILES))
-    earliest, latest, _ = part_times(columns)
-    wanted = pa.array(np.logical_and(latest >= since, earliest < end))
-    return ChangePlan(
-        state, reader, since, end, {name: batch.filter(wanted) for name, batch in columns.items()}
-    )
+    live = load_parts(chunks, state, (), (PLACES, TIMES, FILES))
+    earliest, latest, _ = live.times
+    wanted = np.logical_and(latest >= since, earliest < end)
+    return ChangePlan(state, reader, since, end, live.keep(wanted))
 
 
 def read_changes(blob: Blob, plan: ChangePlan) -> Iterator[pa.RecordBatch]:
     """Yield the updates of a plan, with `_ts` and `_diff`."""
-    for batch in read_updates(blob, plan.state, plan.parts, plan.reader.schema):
+    for batch in read_updates(blob, plan.parts.written(plan.state.history), plan.reader.schema):
         times = batch.column(TS)
         wanted = pc.and_(pc.greater_equal(times, plan.since), pc.less(times, plan.upper))
         kept = batch.filter(wanted)

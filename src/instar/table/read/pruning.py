@@ -6,30 +6,31 @@ Only the statistics of the columns that the filter mentions are loaded, and only
 from __future__ import annotations
 
 from bisect import bisect_left
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from instar.schema.rules import can_widen
 from instar.skipping import Column, decide, fields_needed
 from instar.skipping.expression import walk
-from instar.state.chunk import FILES, group_name
+from instar.state.chunk import group_name
 from instar.state.manifest import stats_fields
 from instar.stats import cast_bounds
-from instar.table.log.manifest import chunk_bounds, chunk_refs, load_chosen
+from instar.table.log.manifest import chunk_bounds, chunk_refs, load_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from instar.schema import Field
     from instar.skipping import Expression
     from instar.state import ChunkRef, Place, TableState
     from instar.state.manifest import Columns
-    from instar.table.log.manifest import ChunkReader, Mask
+    from instar.table.log.manifest import ChunkReader
+    from instar.table.log.part_set import Mask, PartSet
 
-__all__ = ["Condition", "Needed", "PartBounds", "needed_parts", "part_bounds", "total_bytes"]
+__all__ = ["Condition", "Needed", "needed_parts", "part_bounds"]
 
 
 class Condition(NamedTuple):
@@ -47,15 +48,6 @@ class Needed(NamedTuple):
     chunks_skipped: int
 
 
-class PartBounds(NamedTuple):
-    """What is known of the live parts of a state about the columns of a filter."""
-
-    bounds: Mapping[int, pa.RecordBatch]
-    rows: pa.Array
-    parts: Mask
-    """Which of all live parts these are."""
-
-
 def needed_parts(chunks: ChunkReader, state: TableState, condition: Condition) -> Needed:
     """Decide which live parts a filter needs."""
     refs = chunk_refs(state)
@@ -66,23 +58,19 @@ def needed_parts(chunks: ChunkReader, state: TableState, condition: Condition) -
         return Needed(np.full(state.totals.parts, read), len(refs), 0 if read else len(refs))
     skipped = _skipped_chunks(chunks, state, refs, fields, condition)
     known = part_bounds(chunks, state, condition.expression, skipped)
-    read = np.zeros(len(known.parts), dtype=bool)
-    read[known.parts] = decide(condition.expression, known.bounds, known.rows, condition.now).read
+    read = np.zeros(len(known.mask), dtype=bool)
+    read[known.mask] = decide(condition.expression, known.bounds, known.rows, condition.now).read
     return Needed(read, len(refs), len(skipped))
 
 
 def part_bounds(
     chunks: ChunkReader, state: TableState, expression: Expression, without: frozenset[str] = frozenset()
-) -> PartBounds:
+) -> PartSet:
     """Load what is known of the columns of a filter, in the types that it takes them in."""
     fields = _fields_of(state, expression)
-    chosen = load_chosen(chunks, state, fields, (), without)
-    return PartBounds(_typed(chosen.columns, fields, expression), chosen.rows, chosen.parts)
-
-
-def total_bytes(columns: Columns) -> int:
-    """Return the size of all parts."""
-    return pc.sum(columns[FILES].column("size")).as_py() or 0
+    found = load_parts(chunks, state, fields, (), without)
+    typed = _typed(found.columns, fields, expression)
+    return replace(found, columns={group_name(field_id): batch for field_id, batch in typed.items()})
 
 
 def _skipped_chunks(

@@ -5,20 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import pyarrow as pa
-
 from instar.skipping import Conjunct, Verdict, explain_conjuncts, explain_part
 from instar.state.chunk import FILES
-from instar.table.log.manifest import keep_parts
 from instar.table.read.audit import Skipping
-from instar.table.read.pruning import needed_parts, part_bounds, total_bytes
+from instar.table.read.pruning import needed_parts, part_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from instar.state import TableState
-    from instar.state.manifest import Columns
-    from instar.table.log.manifest import ChunkReader, Mask
+    from instar.table.log.manifest import ChunkReader
+    from instar.table.log.part_set import PartSet
     from instar.table.read.pruning import Condition
 
 __all__ = ["PartReport", "ScanReport", "report_scan"]
@@ -66,46 +61,39 @@ class ScanReport:
 def report_scan(
     chunks: ChunkReader,
     state: TableState,
-    considered: tuple[Columns, Mask],
+    considered: PartSet,
     condition: Condition,
     mode: Skipping,
     *,
     parts: bool = False,
 ) -> ScanReport:
-    """Report on the parts of a scan, which are given with their mask among the live parts of the state."""
-    columns, mask = considered
+    """Report on the parts of a scan."""
     needed = needed_parts(chunks, state, condition)
-    read = keep_parts(columns, needed.read[mask]) if mode is Skipping.ON else columns
-    known = part_bounds(chunks, state, condition.expression)
-    chosen = pa.array(mask)
-    bounds = {field_id: batch.filter(chosen) for field_id, batch in known.bounds.items()}
-    rows = known.rows.filter(chosen)
+    read = considered.keep(needed.read[considered.mask]) if mode is Skipping.ON else considered
+    known = part_bounds(chunks, state, condition.expression).keep(considered.mask)
     return ScanReport(
         state.name,
         state.seqno,
         str(condition.expression),
-        columns[FILES].num_rows,
-        read[FILES].num_rows,
-        total_bytes(columns),
-        total_bytes(read),
+        len(considered),
+        len(read),
+        considered.bytes,
+        read.bytes,
         needed.chunks,
         needed.chunks_skipped if mode is Skipping.ON else 0,
-        explain_conjuncts(condition.expression, bounds, rows, condition.now),
-        _part_reports(columns, bounds, rows, condition, mode) if parts else (),
+        explain_conjuncts(condition.expression, known.bounds, known.rows, condition.now),
+        _part_reports(considered, known, condition, mode) if parts else (),
         mode.value,
     )
 
 
 def _part_reports(
-    columns: Columns,
-    bounds: Mapping[int, pa.RecordBatch],
-    rows: pa.Array,
-    condition: Condition,
-    mode: Skipping,
+    considered: PartSet, known: PartSet, condition: Condition, mode: Skipping
 ) -> tuple[PartReport, ...]:
     reports = []
-    for at, file in enumerate(columns[FILES].to_pylist()):
-        reason = explain_part(condition.expression, bounds, rows, at, condition.now)
+    bounds = known.bounds
+    for at, file in enumerate(considered.columns[FILES].to_pylist()):
+        reason = explain_part(condition.expression, bounds, known.rows, at, condition.now)
         needed = reason.verdict is Verdict.READ
         why = reason.text if needed or mode is Skipping.ON else f"skipping is {mode}, though {reason.text}"
         read = needed or mode is not Skipping.ON

@@ -11,17 +11,15 @@ import pyarrow.compute as pc
 
 from instar.parts import TS, read_part, snapshot_rows
 from instar.schema import Schema, plan_migration
-from instar.state import Part
-from instar.state.chunk import FILES, TIMES
 from instar.table.read.selection import found_violation, select_parts
 from instar.table.read.snapshot import check_fence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from instar.state import TableState
-    from instar.state.manifest import Columns
+    from instar.state import Part, TableState
     from instar.storage import Blob
+    from instar.table.log.part_set import PartSet, WrittenPart
     from instar.table.read.audit import Policy
     from instar.table.read.filter import Filter
     from instar.table.read.snapshot import SnapshotPlan
@@ -31,11 +29,10 @@ __all__ = [
     "filter_plan",
     "matching_rows",
     "merge_updates",
-    "open_part",
-    "placed_parts",
     "read_filtered",
     "read_snapshot",
     "read_updates",
+    "read_written",
 ]
 
 
@@ -46,12 +43,11 @@ def read_snapshot(
 
     If parts were left out because of a condition, it has to be given: other rows may not add up.
     """
-    for part, ts, schema_id in placed_parts(plan.scan):
-        written = plan.state.history.schemas[schema_id]
-        yield from read_part(open_part(blob, part), part, written, plan.reader.schema, ts=ts)
-    if plan.merge[FILES].num_rows:
+    for written in plan.scan.written(plan.state.history):
+        yield from read_written(blob, written, plan.reader.schema)
+    if plan.merge:
         latest = plan.state.history.latest
-        updates = read_updates(blob, plan.state, plan.merge, latest)
+        updates = read_updates(blob, plan.merge.written(plan.state.history), latest)
         yield from merge_updates(updates, latest, plan.as_of, plan.reader.schema, condition)
 
 
@@ -71,7 +67,7 @@ def filter_plan(services: Services, plan: SnapshotPlan, condition: Filter, polic
     wider = plan.reader._replace(schema=Schema((*plan.reader.schema.fields, *also)))
     check_fence(plan.state, wider)
     chosen = []
-    for parts in ((plan.scan, plan.scan_mask), (plan.merge, plan.merge_mask)):
+    for parts in (plan.scan, plan.merge):
         selection = select_parts(services, plan.state, parts, condition.condition, policy)
         _check_skipped(services, plan.state, selection.checked, wider.schema, condition)
         chosen.append(selection.read)
@@ -89,23 +85,20 @@ def matching_rows(
 
 
 def _check_skipped(
-    services: Services, state: TableState, skipped: Columns, schema: Schema, condition: Filter
+    services: Services, state: TableState, skipped: PartSet, schema: Schema, condition: Filter
 ) -> None:
     """Read parts that were skipped, and raise if a condition is true for a row of one, or fails on it."""
-    for part, ts, schema_id in placed_parts(skipped):
-        written = state.history.schemas[schema_id]
-        for batch in read_part(open_part(services.blob, part), part, written, schema, ts=ts):
+    for written in skipped.written(state.history):
+        for batch in read_written(services.blob, written, schema):
             row = condition.refuted(batch, schema)
             if row is not None:
                 values = batch.slice(row, 1).to_pylist()[0]
-                raise found_violation(services, state, condition.condition, part.key, values)
+                raise found_violation(services, state, condition.condition, written.part.key, values)
 
 
-def read_updates(blob: Blob, state: TableState, columns: Columns, reader: Schema) -> Iterator[pa.RecordBatch]:
+def read_updates(blob: Blob, parts: Iterable[WrittenPart], reader: Schema) -> Iterator[pa.RecordBatch]:
     """Yield the updates of parts, with `_ts` and `_diff`."""
-    for part, ts, schema_id in placed_parts(columns):
-        written = state.history.schemas[schema_id]
-        yield from read_part(open_part(blob, part), part, written, reader, updates=True, ts=ts)
+    return (batch for written in parts for batch in read_written(blob, written, reader, updates=True))
 
 
 def merge_updates(
@@ -129,22 +122,15 @@ def merge_updates(
         yield shown.apply(batch)
 
 
-def placed_parts(columns: Columns) -> Iterator[tuple[Part, int, int]]:
-    """Yield parts with the time of their batch and the schema that they were written under."""
-    for file, times in zip(columns[FILES].to_pylist(), columns[TIMES].to_pylist(), strict=True):
-        part = Part(
-            file["key"],
-            file["rows"],
-            file["size"],
-            ts_min=times["ts_min"],
-            ts_max=times["ts_max"],
-            diff_min=times["diff_min"],
-            diff_max=times["diff_max"],
-        )
-        yield part, times["upper"] - 1, times["schema_id"]
+def read_written(
+    blob: Blob, written: WrittenPart, reader: Schema, *, updates: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """Yield the rows of a part under the reader's schema, or its updates with `_ts` and `_diff`."""
+    part, ts, schema = written
+    return read_part(_open(blob, part), part, schema, reader, updates=updates, ts=ts)
 
 
-def open_part(blob: Blob, part: Part) -> str | pa.NativeFile:
+def _open(blob: Blob, part: Part) -> str | pa.NativeFile:
     """Open a part so that only what is needed of it is fetched."""
     location = blob.location(part.key)
     return (

@@ -14,25 +14,24 @@ import pyarrow.compute as pc
 
 from instar.errors import ReaderFencedError, SchemaNotFoundError, UsageError
 from instar.schema import Schema, check_reader
-from instar.state.chunk import FILES, PLACES, TIMES, group_name
+from instar.state.chunk import FILES, PLACES, TIMES
 from instar.state.manifest import stats_fields
 from instar.stats import bounds_columns
-from instar.table.log.manifest import keep_parts, load_columns
+from instar.table.log.manifest import load_parts
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from instar.schema import Field
     from instar.state import TableState
-    from instar.state.manifest import Columns
     from instar.stats import FieldStats
-    from instar.table.log.manifest import ChunkReader, Mask
+    from instar.table.log.manifest import ChunkReader
+    from instar.table.log.part_set import Mask, PartSet
 
 __all__ = [
     "Reader",
     "SnapshotPlan",
     "check_fence",
-    "part_times",
     "plan_keys",
     "plan_snapshot",
     "resolve_reader",
@@ -51,18 +50,13 @@ class Reader(NamedTuple):
 
 
 class SnapshotPlan(NamedTuple):
-    """The parts of a snapshot, as columns: those to scan as they are, and those to consolidate.
-
-    The masks tell which of the state's live parts these are, in the order of places.
-    """
+    """The parts of a snapshot: those to scan as they are, and those to consolidate."""
 
     state: TableState
     reader: Reader
     as_of: int
-    scan: Columns
-    merge: Columns
-    scan_mask: Mask
-    merge_mask: Mask
+    scan: PartSet
+    merge: PartSet
 
 
 def resolve_reader(state: TableState, schema: Schema | int | None, columns: Sequence[str] | None) -> Reader:
@@ -96,18 +90,15 @@ def plan_snapshot(chunks: ChunkReader, state: TableState, reader: Reader, as_of:
             f"cannot read `{state.name}` as of {as_of}: its times from since {state.since} "
             f"up to, not including, upper {state.upper} can be read"
         )
-    columns = load_columns(chunks, state, (), (PLACES, TIMES, FILES))
-    earliest, latest, plain = part_times(columns)
+    live = load_parts(chunks, state, (), (PLACES, TIMES, FILES))
+    earliest, latest, plain = live.times
     visible = earliest <= time
     scan = visible & plain & (latest <= time)
     retracting = visible & ~plain
     if retracting.any():
         fields = _telling_fields(state)
-        bounds = load_columns(chunks, state, fields, (FILES,))
-        scan &= ~_may_overlap(bounds, fields, scan, retracting)
-    merge = visible & ~scan
-    kept = keep_parts(columns, scan), keep_parts(columns, merge)
-    return SnapshotPlan(state, reader, time, *kept, scan, merge)
+        scan &= ~_may_overlap(load_parts(chunks, state, fields, ()), scan, retracting)
+    return SnapshotPlan(state, reader, time, live.keep(scan), live.keep(visible & ~scan))
 
 
 def plan_keys(
@@ -118,15 +109,14 @@ def plan_keys(
     Only of those that are scanned as they are: what is retracted elsewhere would not add up.
     """
     fields = [field for field in stats_fields(plan.state.history.latest) if field.id in keys]
-    known = load_columns(chunks, plan.state, fields, (FILES,))
-    counts = pa.concat_arrays([known[FILES].column("rows"), pa.array([rows], pa.int64())])
-    kept = np.ones(len(plan.scan_mask), dtype=bool)
+    known = load_parts(chunks, plan.state, fields, ())
+    counts = pa.concat_arrays([known.rows, pa.array([rows], pa.int64())])
+    kept = np.ones(len(known), dtype=bool)
     for field in fields:
         own = bounds_columns([keys[field.id]], field.type)
-        bounds = pa.concat_batches([known[group_name(field.id)], own])
+        bounds = pa.concat_batches([known.bounds[field.id], own])
         kept &= ~_apart(bounds, counts, len(kept))[:-1]
-    scan = keep_parts(plan.scan, kept[plan.scan_mask])
-    return plan._replace(scan=scan, scan_mask=plan.scan_mask & kept)
+    return plan._replace(scan=plan.scan.keep(kept[plan.scan.mask]))
 
 
 def _telling_fields(state: TableState) -> list[Field]:
@@ -136,26 +126,16 @@ def _telling_fields(state: TableState) -> list[Field]:
     return sorted(fields, key=lambda field: field.id not in leading)[:_OVERLAP_FIELDS]
 
 
-def part_times(columns: Columns) -> tuple[np.ndarray, np.ndarray, Mask]:
-    """Return the earliest and latest time of each part, and whether all its diffs are +1."""
-    times = columns[TIMES]
-    own = pc.subtract(times.column("upper"), 1)
-    earliest = pc.coalesce(times.column("ts_min"), own).to_numpy()
-    latest = pc.coalesce(times.column("ts_max"), own).to_numpy()
-    plain = (times.column("diff_min").to_numpy() == 1) & (times.column("diff_max").to_numpy() == 1)
-    return earliest, latest, plain
-
-
-def _may_overlap(columns: Columns, fields: Sequence[Field], candidates: Mask, retracting: Mask) -> Mask:
+def _may_overlap(known: PartSet, candidates: Mask, retracting: Mask) -> Mask:
     """Tell which candidates may hold a row that also is in a retracting part: no field keeps them apart."""
-    rows = columns[FILES].column("rows")
-    overlapping = np.zeros(len(rows), dtype=bool)
+    bounds = known.bounds.values()
+    overlapping = np.zeros(len(known), dtype=bool)
     for index in np.flatnonzero(retracting):
         together = candidates & ~overlapping
-        for field in fields:
+        for own in bounds:
             if not together.any():
                 break
-            together &= ~_apart(columns[group_name(field.id)], rows, int(index))
+            together &= ~_apart(own, known.rows, int(index))
         overlapping |= together
     return overlapping
 

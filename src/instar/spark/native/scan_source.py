@@ -1,0 +1,187 @@
+"""`ScanSource`: the parts of one scan of a table, as the queries of Spark ask for them, and what keeps them.
+
+Whenever Spark plans a query, it asks for the files that its filters need. A snapshot answers from one state,
+for ever; a view that follows its table (`views.py`) answers from the state of each query.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, Final
+
+from instar.errors import UsageError
+from instar.schema import List, Map, Struct
+from instar.spark.native.audit import check_skipped
+from instar.spark.native.file_index import FileGroup, FileSource, Listing
+from instar.state.chunk import TIMES
+from instar.table.read.audit import resolve_policy
+from instar.table.read.pruning import Condition
+from instar.table.read.report import report_scan
+from instar.table.read.selection import select_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from instar.schema import Field
+    from instar.spark.native.filters import Filters
+    from instar.spark.native.gateway import Gateway
+    from instar.state import ConfigValue
+    from instar.table import Services
+    from instar.table.log.part_set import PartSet
+    from instar.table.log.pin import Pin
+    from instar.table.read.audit import Policy
+    from instar.table.read.report import ScanReport
+    from instar.table.read.snapshot import SnapshotPlan
+
+__all__ = ["Branch", "ScanSource", "SnapshotSource"]
+
+_SETTINGS: Final[Mapping[str, tuple[str, Callable[[str], ConfigValue]]]] = {
+    "instar.skipping": ("skipping", str),
+    "instar.skipping.sample": ("skipping_sample", float),
+    "instar.skipping.budget": ("skipping_budget", int),
+}
+"""Settings of a session that are options of every table it reads."""
+_ROW_BY_ROW: Final = {
+    "spark.sql.parquet.enableVectorizedReader": "true",
+    "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
+}
+"""Settings that, if they are not this, make Spark read row by row where there are nested fields."""
+_BY_ID: Final = "spark.sql.parquet.fieldId.read.enabled"
+
+
+class Branch(Enum):
+    """One of the two ways in which the parts of a plan are read."""
+
+    SCAN = "scan"
+    """As they are."""
+    MERGE = "merge"
+    """With their times and diffs, to be added up."""
+
+    def parts(self, plan: SnapshotPlan) -> PartSet:
+        """Return the parts of a plan that are read this way."""
+        return plan.scan if self is Branch.SCAN else plan.merge
+
+
+class ScanSource(FileSource):
+    """The parts of one branch of a table. Its kinds differ in which state a query reads."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        services: Services,
+        branch: Branch,
+        fields: Sequence[Field],
+        options: Mapping[str, ConfigValue | None],
+    ) -> None:
+        self._gateway = gateway
+        self._services = services
+        self._branch = branch
+        self._fields = fields
+        self._options = options
+        self._nested = any(isinstance(field.type, Struct | List | Map) for field in fields)
+        self._largest: tuple[PartSet, list[FileGroup]] | None = None
+
+    def select(self, plan: SnapshotPlan, filters: Filters) -> list[FileGroup]:
+        """Return the files of a plan that a query with these filters reads; check some that it does not."""
+        if self._nested:
+            _check_session(self._gateway)
+        parts = self._branch.parts(plan)
+        if filters:
+            condition = Condition(filters.read(self._fields))
+            parts, checked = select_parts(self._services, plan.state, parts, condition, self._policy(plan))
+            if checked:
+                check_skipped(self._gateway, self._services, plan.state, condition, filters, checked)
+        return self._groups(parts)
+
+    def explain(self, plan: SnapshotPlan, filters: Filters) -> ScanReport:
+        """Report on a scan of a plan with these filters."""
+        condition = Condition(filters.read(self._fields))
+        mode = self._policy(plan).mode
+        return report_scan(self._services.chunks, plan.state, self._branch.parts(plan), condition, mode)
+
+    def _policy(self, plan: SnapshotPlan) -> Policy:
+        return resolve_policy(
+            self._options, _session_options(self._gateway), plan.state.options, self._services.defaults
+        )
+
+    def _groups(self, parts: PartSet) -> list[FileGroup]:
+        """Group files by the values of their partition columns; those of the whole table are remembered."""
+        if self._largest is not None and self._largest[0] is parts:
+            return self._largest[1]
+        groups = self._make_groups(parts)
+        if self._largest is None or len(parts) > len(self._largest[0]):
+            self._largest = parts, groups
+        return groups
+
+    def _make_groups(self, parts: PartSet) -> list[FileGroup]:
+        locate = self._services.blob.location
+        files = [(locate(key), size) for key, size in parts.files]
+        if self._branch is Branch.SCAN:
+            return [FileGroup((), files)] if files else []
+        constants = [_time_and_diff(times) for times in parts.columns[TIMES].to_pylist()]
+        order = sorted(range(len(files)), key=constants.__getitem__)
+        return [
+            FileGroup(values, [files[at] for at in members])
+            for values, members in groupby(order, constants.__getitem__)
+        ]
+
+
+class SnapshotSource(ScanSource):
+    """The parts of a snapshot: every query reads the same."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        services: Services,
+        branch: Branch,
+        fields: Sequence[Field],
+        options: Mapping[str, ConfigValue | None],
+        plan: SnapshotPlan,
+        pin: Pin,
+    ) -> None:
+        super().__init__(gateway, services, branch, fields, options)
+        self._plan = plan
+        self._pin = pin  # held as long as Spark knows of this source
+        self._size = branch.parts(plan).bytes
+
+    def files(self, filters: Filters) -> Listing:
+        """Return the files of the snapshot that a query with these filters reads."""
+        return Listing(self.select(self._plan, filters))
+
+    def size(self) -> int:
+        """Return the size of all files of the snapshot."""
+        return self._size
+
+    def report(self, filters: Filters) -> ScanReport:
+        """Report on a scan of the snapshot with these filters."""
+        return self.explain(self._plan, filters)
+
+
+def _time_and_diff(times: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the time and diff that all rows of a part have, which are not in the file itself."""
+    ts = times["upper"] - 1 if times["ts_min"] is None else times["ts_min"]
+    return str(ts), str(times["diff_min"])
+
+
+def _check_session(gateway: Gateway) -> None:
+    """Refuse a session in which Spark would find the members of structs by name instead of by id."""
+    settings = gateway.settings((*_ROW_BY_ROW, _BY_ID))
+    wrong = [name for name, value in _ROW_BY_ROW.items() if settings.get(name, value) != value]
+    if wrong and settings.get(_BY_ID) != "true":
+        raise UsageError(
+            f"with {wrong[0]}={settings[wrong[0]]}, Spark would find members of structs by name, and give "
+            f"nulls: set {_BY_ID} to true as well, or take the setting back"
+        )
+
+
+def _session_options(gateway: Gateway) -> dict[str, ConfigValue | None]:
+    """Return what the session of the running query says."""
+    options: dict[str, ConfigValue | None] = {}
+    for setting, text in gateway.settings(_SETTINGS).items():
+        option, read = _SETTINGS[setting]
+        try:
+            options[option] = read(text)
+        except ValueError:
+            raise UsageError(f"the Spark setting {setting} cannot be {text!r}: it is a number") from None
+    return options
