@@ -17,6 +17,7 @@ from instar.state.commits import (
     Step,
 )
 from instar.state.parts import Batch, BatchHeader, ChunkRef, Part, Place, PlacedPart
+from instar.state.retractions import Retraction, SheetRef
 from instar.state.table_state import TableState, TokenRecord, Totals, apply, check_follows, rebase
 
 __all__ = [
@@ -36,6 +37,8 @@ __all__ = [
     "Part",
     "Place",
     "PlacedPart",
+    "Retraction",
+    "SheetRef",
     "SinceAdvanced",
     "Start",
     "Step",

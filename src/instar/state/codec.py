@@ -14,6 +14,7 @@ from instar.errors import CorruptTableError, InstarError, UsageError
 from instar.schema import History, Schema
 from instar.state.commits import Commit, ConfigValue, Start
 from instar.state.parts import ChunkRef
+from instar.state.retractions import SheetRef
 from instar.state.table_state import Removal, TableState, TokenRecord, Totals
 
 __all__ = ["decode_commit", "decode_rollup", "encode_commit", "encode_rollup"]
@@ -40,6 +41,9 @@ class Rollup(msgspec.Struct, frozen=True, array_like=True):
     totals: Totals
     dropped: bool
     commit_id: str
+    sheets: tuple[SheetRef, ...] = ()
+    touches: tuple[Removal, ...] = ()
+    touches_since: int = 0
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -84,6 +88,9 @@ def encode_rollup(state: TableState) -> bytes:
             state.totals,
             state.dropped,
             state.commit_id,
+            state.sheets,
+            state.touches,
+            state.touches_since,
         )
     )
 
@@ -111,6 +118,9 @@ def decode_rollup(data: bytes, *, what: str) -> TableState:
         rollup.totals,
         rollup.dropped,
         rollup.commit_id,
+        rollup.sheets,
+        rollup.touches,
+        rollup.touches_since,
     )
 
 

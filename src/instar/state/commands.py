@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from msgspec.structs import replace
 
 from instar.errors import (
+    ConflictError,
     PartsGoneError,
     SchemaMismatchError,
     SchemaNotFoundError,
@@ -95,8 +96,12 @@ def append(
     expected_upper: int | None = None,
     present: Collection[int] = (),
     discard: bool = False,
+    planned_at: int | None = None,
 ) -> tuple[Step, ...]:
     """Add a batch whose `lower` is the table's upper; a token that is remembered makes it no step.
+
+    Rows that it retracts by position were seen at the seqno `planned_at`: since then nobody may have replaced
+    their parts, or retracted rows of them.
 
     `present` are the fields, at every level, that have values in the batch: if the latest schema has
     deleted one of them, the values could never be read, and the writer is fenced unless it discards them.
@@ -111,12 +116,28 @@ def append(
     if not batch.lower < batch.upper <= MAX_TIME:
         raise UsageError(f"a batch needs lower < upper <= {MAX_TIME}, not [{batch.lower}, {batch.upper})")
     check_schema_id(state, batch.schema_id)
+    check_untouched(state, planned_at, step.places)
     lost = _lost_columns(state, batch.schema_id, present)
     if lost and not discard:
         raise WriterFencedError(
             state.name, lost, writer_schema=batch.schema_id, latest=state.history.latest_id
         )
     return (step,)
+
+
+def check_untouched(state: TableState, planned_at: int | None, places: Collection[Place]) -> None:
+    """Raise unless parts have, by position, the same rows as at a seqno."""
+    if not places:
+        return
+    if planned_at is None:
+        raise UsageError("a batch that retracts by position has to say which seqno it has looked at")
+    for late, known_since in ((state.removals, state.removals_since), (state.touches, state.touches_since)):
+        changed = frozenset[Place]().union(*(it.places for it in late if it.seqno > planned_at))
+        if planned_at < known_since or not changed.isdisjoint(places):
+            raise ConflictError(
+                f"cannot retract rows of `{state.name}`: others have changed the same parts since seqno "
+                f"{planned_at}. Nothing was done; try again."
+            )
 
 
 def check_token(token: str | None) -> None:
@@ -151,6 +172,9 @@ def compact(state: TableState, planned_at: int, step: Compacted) -> tuple[Step, 
     gone = frozenset[Place]().union(*since).intersection(step.removed)
     if gone:
         raise PartsGoneError(state.name, planned_at=planned_at, why=f"{len(gone)} of its parts were replaced")
+    touched = [touch.places for touch in state.touches if touch.seqno > planned_at]
+    if planned_at < state.touches_since or not frozenset[Place]().union(*touched).isdisjoint(step.removed):
+        raise PartsGoneError(state.name, planned_at=planned_at, why="rows of its parts were retracted")
     return (step,)
 
 

@@ -12,6 +12,7 @@ import msgspec
 
 from instar.schema import Schema
 from instar.state.parts import ChunkRef, Part, Place
+from instar.state.retractions import Retraction, SheetRef
 
 __all__ = [
     "Appended",
@@ -33,18 +34,30 @@ ConfigValue = Union[bool, int, float, str]  # noqa: UP007 -- resolved by msgspec
 
 
 class NewBatch(msgspec.Struct, frozen=True, array_like=True):
-    """Parts on their way into a table. The seqno that they will have is not known yet."""
+    """Parts and retractions on their way into a table. The seqno that they will have is not known yet."""
 
     lower: int
     upper: int
     schema_id: int
     parts: tuple[Part, ...] = ()
     chunks: tuple[ChunkRef, ...] = ()
+    retractions: tuple[Retraction, ...] = ()
+    sheets: tuple[SheetRef, ...] = ()
 
     @property
     def rows(self) -> int:
-        """The number of updates in the batch."""
+        """The number of updates in the batch: rows of parts, and rows that are taken back by position."""
+        return self.part_rows + self.retracted
+
+    @property
+    def part_rows(self) -> int:
+        """The number of rows of its parts."""
         return sum(part.rows for part in self.parts) + sum(chunk.rows for chunk in self.chunks)
+
+    @property
+    def retracted(self) -> int:
+        """The number of rows of other batches that it takes back by position."""
+        return sum(it.rows for it in self.retractions) + sum(sheet.rows for sheet in self.sheets)
 
     @property
     def part_count(self) -> int:
@@ -70,10 +83,19 @@ class Evolved(msgspec.Struct, frozen=True, array_like=True, tag="evolved"):
 
 
 class Appended(msgspec.Struct, frozen=True, array_like=True, tag="appended"):
-    """A batch is added, and the table's upper becomes the batch's."""
+    """A batch is added, and the table's upper becomes the batch's.
+
+    `touched` are the places of the parts that it takes rows of, if they are in sheets.
+    """
 
     batch: NewBatch
     token: str | None = None
+    touched: tuple[Place, ...] = ()
+
+    @property
+    def places(self) -> frozenset[Place]:
+        """The places of all parts that it takes rows of."""
+        return frozenset((*self.touched, *(it.place for it in self.batch.retractions)))
 
 
 class Compacted(msgspec.Struct, frozen=True, array_like=True, tag="compacted"):
@@ -83,6 +105,7 @@ class Compacted(msgspec.Struct, frozen=True, array_like=True, tag="compacted"):
     removed_rows: int
     removed_size: int
     batch: NewBatch | None = None
+    removed_retracted: int = 0
 
 
 class SinceAdvanced(msgspec.Struct, frozen=True, array_like=True, tag="since"):

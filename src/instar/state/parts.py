@@ -6,11 +6,15 @@ It is the same for ever, however the metadata is laid out in chunks.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from instar.stats import FieldStats
+
+if TYPE_CHECKING:
+    from instar.state.retractions import Retraction, SheetRef
 
 __all__ = ["Batch", "BatchHeader", "ChunkRef", "Part", "Place", "PlacedPart"]
 
@@ -86,12 +90,18 @@ class PlacedPart(NamedTuple):
         return Place(self.header.seqno, self.ordinal)
 
 
-class Batch(msgspec.Struct, frozen=True, array_like=True):
-    """What one commit added: its parts, inline if they are few and in chunks if they are many."""
+@dataclass(frozen=True)
+class Batch:
+    """What one commit added: its parts, inline if they are few and in chunks if they are many.
+
+    Retractions of rows of other batches are likewise inline or in sheets.
+    """
 
     header: BatchHeader
     parts: tuple[Part, ...] = ()
     chunks: tuple[ChunkRef, ...] = ()
+    retractions: tuple[Retraction, ...] = ()
+    sheets: tuple[SheetRef, ...] = ()
 
     def placed(self) -> tuple[PlacedPart, ...]:
         """Return the inline parts with their places."""

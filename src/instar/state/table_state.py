@@ -29,6 +29,7 @@ from instar.state.commits import (
     Step,
 )
 from instar.state.parts import Batch, BatchHeader, ChunkRef, Place
+from instar.state.retractions import SheetRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "REMOVAL_WINDOW",
     "TOKEN_WINDOW",
+    "TOUCHED_PLACES",
     "Removal",
     "TableState",
     "TokenRecord",
@@ -51,6 +53,9 @@ TOKEN_WINDOW: Final = 1000
 REMOVAL_WINDOW: Final = 100
 """A compaction can be applied until this many others have been applied since it was planned."""
 
+TOUCHED_PLACES: Final = 10_000
+"""How many places are remembered of parts that rows were last retracted from, by position."""
+
 
 class TokenRecord(NamedTuple):
     """What a commit with a token answered, so that a repeated call can answer the same."""
@@ -63,18 +68,19 @@ class TokenRecord(NamedTuple):
 
 
 class Removal(NamedTuple):
-    """Parts that one compaction replaced."""
+    """Parts that one compaction replaced, or parts that one batch retracted rows of."""
 
     seqno: int
     places: frozenset[Place]
 
 
 class Totals(NamedTuple):
-    """How much a table holds: parts, the updates in them, and their bytes."""
+    """How much a table holds: parts, the updates in them, their bytes, and rows retracted by position."""
 
     parts: int = 0
     rows: int = 0
     bytes: int = 0
+    retracted: int = 0
 
 
 @dataclass(frozen=True)
@@ -84,6 +90,7 @@ class TableState:
     Parts are in `chunks` as of the seqno `folded`, that of a rollup, and in `tail` those that came after it.
     Of these, the places in `unfolded()` have since been removed. `start` is the newest rollup that the log
     tells of: the chunks may be those of an older one, or of one that was written just now.
+    Retractions are likewise in `sheets` and in the tail; those of places that were removed mean nothing.
     """
 
     name: str
@@ -105,6 +112,9 @@ class TableState:
     totals: Totals = field(default_factory=Totals)
     dropped: bool = False
     commit_id: str = ""  # of the entry at this seqno
+    sheets: tuple[SheetRef, ...] = ()
+    touches: tuple[Removal, ...] = ()  # parts that rows were retracted of by position
+    touches_since: int = 0  # touches of later seqnos are all in `touches`
 
     @property
     def options(self) -> dict[str, ConfigValue]:
@@ -156,6 +166,7 @@ def _apply_step(state: TableState | None, name: str, seqno: int, step: Step, com
             step.key,
             step.config,
             removals_since=seqno,
+            touches_since=seqno,
         )
     if state is None:
         raise ValueError(f"commit {commit.id} changes a table that was never created")
@@ -185,8 +196,21 @@ def _appended(state: TableState, seqno: int, step: Appended) -> TableState:
     if step.token is not None:
         record = TokenRecord(step.token, seqno, new.upper - 1, new.schema_id, new.rows)
         tokens = (*tokens, record)[-TOKEN_WINDOW:]
-    added = _with_batch(state, seqno, new)
+    added = _touching(_with_batch(state, seqno, new), seqno, step.places)
     return replace(added, upper=max(new.upper, state.upper), tokens=tokens)
+
+
+def _touching(state: TableState, seqno: int, places: frozenset[Place]) -> TableState:
+    """Remember which parts a batch has taken rows of; what is too much to remember is forgotten first."""
+    if not places:
+        return state
+    touches = (*state.touches, Removal(seqno, places))
+    left = sum(len(touch.places) for touch in touches)
+    forgotten = state.touches_since
+    while touches and (left > TOUCHED_PLACES or len(touches) > REMOVAL_WINDOW):
+        left -= len(touches[0].places)
+        forgotten, touches = touches[0].seqno, touches[1:]
+    return replace(state, touches=touches, touches_since=forgotten)
 
 
 def _compacted(state: TableState, seqno: int, step: Compacted) -> TableState:
@@ -203,6 +227,7 @@ def _compacted(state: TableState, seqno: int, step: Compacted) -> TableState:
         state.totals.parts - len(step.removed),
         state.totals.rows - step.removed_rows,
         state.totals.bytes - step.removed_size,
+        state.totals.retracted - step.removed_retracted,
     )
     smaller = replace(state, removals=kept, removals_since=forgotten, totals=totals)
     return smaller if step.batch is None else _with_batch(smaller, seqno, step.batch)
@@ -210,13 +235,16 @@ def _compacted(state: TableState, seqno: int, step: Compacted) -> TableState:
 
 def _with_batch(state: TableState, seqno: int, new: NewBatch) -> TableState:
     header = BatchHeader(seqno, new.lower, new.upper, new.schema_id)
-    batch = Batch(header, new.parts, tuple(_placed_chunks(new.chunks, header)))
+    chunks = tuple(_placed_chunks(new.chunks, header))
+    sheets = tuple(replace_struct(sheet, header=header) for sheet in new.sheets)
+    batch = Batch(header, new.parts, chunks, new.retractions, sheets)
     totals = Totals(
         state.totals.parts + new.part_count,
-        state.totals.rows + new.rows,
+        state.totals.rows + new.part_rows,
         state.totals.bytes
         + sum(part.size for part in new.parts)
         + sum(chunk.parts_size for chunk in new.chunks),
+        state.totals.retracted + new.retracted,
     )
     return replace(state, tail=(*state.tail, batch), totals=totals)
 
@@ -235,6 +263,7 @@ def rebase(state: TableState, rolled: TableState) -> TableState:
     return replace(
         state,
         chunks=rolled.chunks,
+        sheets=rolled.sheets,
         tail=tuple(batch for batch in state.tail if batch.header.seqno > rolled.seqno),
         folded=rolled.seqno,
     )

@@ -4,7 +4,7 @@ A frame, integers little-endian:
 
     offset  bytes  what
     0       6      magic: the ASCII letters INSTAR
-    6       2      format version, unsigned; this module writes and reads version 1
+    6       2      format version, unsigned; this module writes version 2 and reads version 1 too
     8       1      length k of the kind, unsigned
     9       k      kind: what sort of object this is, ASCII, such as `diff` or `rollup`
     9+k     2      length i of the identity, unsigned
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT_VERSION", "decode_frame", "encode_frame"]
 
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
+"""Version 2 has retractions by position, which a reader of version 1 would not see."""
 
 _MAGIC = b"INSTAR"
 _VERSION = struct.Struct("<H")
@@ -76,7 +77,7 @@ def decode_frame(data: Data, kind: str, identity: str, *, what: str) -> bytes:
     (version,) = _VERSION.unpack_from(body, len(_MAGIC))
     if version > FORMAT_VERSION:
         raise FormatTooNewError(what, found=version, supported=FORMAT_VERSION)
-    header = _header(kind.encode("ascii"), identity.encode())
+    header = _header(kind.encode("ascii"), identity.encode(), max(version, 1))
     if body[: len(header)] != header:
         raise CorruptTableError(what, f"it is intact, but it is not the {kind} {identity}")
     rest = body[len(header) :]
@@ -88,12 +89,12 @@ def decode_frame(data: Data, kind: str, identity: str, *, what: str) -> bytes:
     return bytes(rest[_PAYLOAD_LENGTH.size :])
 
 
-def _header(kind: bytes, identity: bytes) -> bytes:
+def _header(kind: bytes, identity: bytes, version: int = FORMAT_VERSION) -> bytes:
     """Return the bytes before the length of the payload; no two (kind, identity) share them."""
     return b"".join(
         (
             _MAGIC,
-            _VERSION.pack(FORMAT_VERSION),
+            _VERSION.pack(version),
             _KIND_LENGTH.pack(len(kind)),
             kind,
             _IDENTITY_LENGTH.pack(len(identity)),

@@ -13,6 +13,7 @@ __all__ = [
     "part_key",
     "rollup_key",
     "rollups",
+    "sheet_key",
     "table_of",
     "table_root",
     "write_of",
@@ -49,8 +50,13 @@ def chunk_key(table_id: str, write_id: str, number: int) -> str:
     return f"{table_root(table_id)}/chunks/{write_id}-{number}"
 
 
+def sheet_key(table_id: str, write_id: str, number: int) -> str:
+    """Return the key of a sheet of retractions; like a part, it tells the write that it belongs to."""
+    return f"{table_root(table_id)}/retractions/{write_id}-{number}"
+
+
 def write_of(key: str) -> str:
-    """Return the id of the write that a part or chunk belongs to."""
+    """Return the id of the write that a part, a chunk or a sheet belongs to."""
     return key.rpartition("/")[2].partition("-")[0]
 
 

@@ -125,7 +125,7 @@ def test_removals_that_no_rollup_has_seen_are_all_remembered() -> None:
     for number in range(REMOVAL_WINDOW + 50):
         state = then(state, Compacted((Place(1, number),), 2, 10))
     assert len(state.unfolded()) == REMOVAL_WINDOW + 50
-    assert state.totals == (300 - REMOVAL_WINDOW - 50, 2 * (150 - 0), 10 * 150)
+    assert state.totals == (300 - REMOVAL_WINDOW - 50, 2 * (150 - 0), 10 * 150, 0)
     assert compact(state, 1, Compacted((Place(1, 299),), 2, 10))
 
 

@@ -179,6 +179,7 @@ class _Sweep:
             for step in entry.commit.steps:
                 if isinstance(step, Appended | Compacted) and step.batch is not None:
                     self._keys.update(part.key for part in step.batch.parts)
+                    self._keys.update(sheet.key for sheet in step.batch.sheets)
                     for ref in step.batch.chunks:
                         with suppress(NotFoundError) if entry.seqno <= needed else nullcontext():
                             self._reach_chunk(ref)
@@ -187,6 +188,7 @@ class _Sweep:
         rolled = load_rollup(self._services.blob, self._table_id, seqno)
         self._keys.add(rollup_key(self._table_id, seqno))
         self._keys.update(ref.key for ref in rolled.chunks)
+        self._keys.update(ref.key for ref in rolled.sheets)
         self._keys.update(load_parts(self._services.chunks, rolled, groups=(FILES,)).keys)
 
     def _reach_chunk(self, ref: ChunkRef) -> None:

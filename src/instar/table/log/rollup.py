@@ -1,7 +1,7 @@
 """Rollups: a whole state in one object, so that nobody has to replay a table's log from its beginning.
 
 The parts since the last rollup become a chunk, small chunks are merged as they pile up, and all other
-chunks are shared with the rollup before. A rollup only saves work: without it the log says the same.
+chunks are shared with the rollup before; so do retractions, in sheets. A rollup only saves work: without it the log says the same.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from instar.state.parts import Place
 from instar.storage.frame import decode_frame, encode_frame
 from instar.table.layout import chunk_key, rollup_key
 from instar.table.log.manifest import chunk_columns
+from instar.table.log.sheets import SheetWriter, fold_sheets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +52,8 @@ def write_rollup(services: Services, state: TableState, write_id: str) -> TableS
     """
     chunks = _Folding(ChunkWriter(services, state.table_id, write_id), services.chunks, state).fold()
     start = Start(state.seqno, rollup=True)
-    rolled = replace(state, start=start, chunks=chunks, tail=(), folded=state.seqno)
+    sheets = fold_sheets(SheetWriter(services.blob, state.table_id, write_id), services.sheets, state)
+    rolled = replace(state, start=start, chunks=chunks, sheets=sheets, tail=(), folded=state.seqno)
     data = encode_frame("rollup", f"{state.table_id}@{state.seqno}", encode_rollup(rolled))
     services.leases.check(write_id)
     if services.blob.put_if_absent(rollup_key(state.table_id, state.seqno), data):

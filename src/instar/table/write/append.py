@@ -7,25 +7,39 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import SchemaMismatchError, UpperMismatchError
-from instar.state import Appended, BatchHeader, Compacted, NewBatch, PlacedPart
+from instar.state import Appended, BatchHeader, Compacted, NewBatch, PlacedPart, Retraction
 from instar.state.commands import advance_since, append, check_schema_id, compact, evolve
+from instar.state.retractions import encode_bitmap
 from instar.table.log.rollup import ChunkWriter
+from instar.table.log.sheets import SheetWriter
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+
+    from pyroaring import BitMap
 
     from instar.schema import Schema
-    from instar.state import ChunkRef, Part, Place, Step, TableState
+    from instar.state import ChunkRef, Part, Place, SheetRef, Step, TableState
     from instar.table.log.table_log import Committed, TableLog
     from instar.table.services import Services
 
-__all__ = ["INLINE_PARTS", "PartWriter", "begin_write", "move_since"]
+__all__ = ["INLINE_PARTS", "PartWriter", "Takes", "begin_write", "move_since"]
 
 INLINE_PARTS: Final = 64
 """A commit carries at most this many parts itself."""
+
+INLINE_BITMAPS: Final = 4096
+"""A commit carries retractions itself while their bitmaps together are no longer than this, in bytes."""
+
+
+class Takes(NamedTuple):
+    """Rows to retract by position: of which parts, and the seqno of the state that they were seen in."""
+
+    positions: Mapping[Place, BitMap]
+    planned_at: int
 
 
 class PartWriter:
@@ -40,6 +54,7 @@ class PartWriter:
         self._services = services
         self._log = log
         self._chunks = ChunkWriter(services, table_id, write_id)  # one, so that no two chunks get one key
+        self._sheets = SheetWriter(services.blob, table_id, write_id)
 
     def append(
         self,
@@ -52,6 +67,8 @@ class PartWriter:
         present: Collection[int] = (),
         discard: bool = False,
         evolved: Schema | None = None,
+        takes: Takes | None = None,
+        check: Callable[[TableState], None] = lambda _: None,
     ) -> Committed:
         """Append parts as one batch.
 
@@ -59,8 +76,11 @@ class PartWriter:
         what is there; with it, the batch ends there. It fails if the table is complete past a time that a
         part has of its own, and with `expected_upper`, if the table moved on.
         With `evolved`, the table evolves to that schema in the same commit, and `schema_id` is its id.
+        With `takes`, rows of other parts are retracted, unless others have changed the same parts meanwhile.
+        `check` raises if the table has become one that the batch must not be added to.
         """
         chunks, inline = self._laid_out(parts, schema_id, evolved)
+        retractions, sheets, touched = self._taken(takes)
         earliest = min((part.ts_min for part in parts if part.ts_min is not None), default=None)
 
         def decide(state: TableState | None) -> tuple[Step, ...]:
@@ -69,15 +89,17 @@ class PartWriter:
                 return ()
             if earliest is not None and earliest < current.upper:
                 raise UpperMismatchError(current.name, expected=earliest, current=current.upper)
+            check(current)
             end = max(self._services.clock(), current.upper) + 1 if upper is None else upper
-            batch = NewBatch(current.upper, end, schema_id, inline, chunks)
+            batch = NewBatch(current.upper, end, schema_id, inline, chunks, retractions, sheets)
             first, after = _evolved(current, schema_id, evolved)
             then = append(
                 after,
-                Appended(batch, token),
+                Appended(batch, token, touched),
                 expected_upper=expected_upper,
                 present=present,
                 discard=discard,
+                planned_at=None if takes is None else takes.planned_at,
             )
             return (*first, *then)
 
@@ -96,6 +118,21 @@ class PartWriter:
             return compact(self._check(state), planned_at, step)
 
         return self._log.commit(decide)
+
+    def _taken(
+        self, takes: Takes | None
+    ) -> tuple[tuple[Retraction, ...], tuple[SheetRef, ...], tuple[Place, ...]]:
+        """Return retractions if they are short, otherwise the sheet that they are put in, and its places."""
+        if takes is None:
+            return (), (), ()
+        items = [
+            Retraction(place, len(positions), encode_bitmap(positions))
+            for place, positions in sorted(takes.positions.items())
+            if positions
+        ]
+        if sum(len(item.bitmap) for item in items) <= INLINE_BITMAPS:
+            return tuple(items), (), ()
+        return (), (self._sheets.write((0, 0, item) for item in items),), tuple(item.place for item in items)
 
     def _check(self, state: TableState | None) -> TableState:
         """Return a state that the parts can be committed to: they are still there, and so is their table."""
