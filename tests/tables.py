@@ -174,7 +174,10 @@ def find_missing(services: Services, state: TableState) -> list[str]:
     """Return the keys of what a state refers to and the store does not have: parts, and their metadata."""
     there = {stored.key for stored in services.blob.list(table_root(state.table_id))}
     refs = [*state.chunks, *(ref for batch in state.tail for ref in batch.chunks)]
-    missing = [ref.key for ref in refs if ref.key not in there]
+    sheets = [*state.sheets, *(ref for batch in state.tail for ref in batch.sheets)]
+    missing = [ref.key for ref in sheets if ref.key not in there] + [
+        ref.key for ref in refs if ref.key not in there
+    ]
     if missing:
         return missing
     keys = load_parts(ChunkReader(services.blob), state, groups=(FILES,)).keys

@@ -98,7 +98,7 @@ def decode_bitmap(data: bytes, rows: int, *, what: str, digest: bytes | None = N
 
 
 def encode_sheet(key: str, items: Iterable[tuple[int, int, Retraction]]) -> tuple[bytes, SheetRef]:
-    """Lay out retractions with the seqnos of their batches and their times; return the bytes and the reference."""
+    """Lay out retractions, each with the seqno and the time of its batch; return also the reference."""
     entries: list[SheetEntry] = []
     pieces: list[bytes] = []
     offset = 0

@@ -29,10 +29,11 @@ from instar.state.commits import (
     Step,
 )
 from instar.state.parts import Batch, BatchHeader, ChunkRef, Place
-from instar.state.retractions import SheetRef
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from instar.state.retractions import SheetRef
 
 __all__ = [
     "REMOVAL_WINDOW",

@@ -44,6 +44,10 @@ class ModelTable:
     config: dict[str, Any] = field(default_factory=dict)
     tokens: dict[str, int] = field(default_factory=dict)
     parts: dict[Place, ModelPart] = field(default_factory=dict)
+    retracted: dict[Place, dict[int, int]] = field(default_factory=dict)
+    """By part, when each position was retracted."""
+    touched: dict[Place, int] = field(default_factory=dict)
+    """By part, the seqno that last retracted rows of it."""
 
     @property
     def totals(self) -> tuple[int, int, int]:

@@ -225,7 +225,7 @@ def test_a_newer_format_is_refused_by_name(stored: Stored) -> None:
     newer = 0
     for key, data in stored.objects.items():
         if key in stored.needed and data.startswith(b"INSTAR"):
-            body = data[:6] + (2).to_bytes(2, "little") + data[8:-16]
+            body = data[:6] + (3).to_bytes(2, "little") + data[8:-16]
             stored.blob.put(key, body + blake2b(body, digest_size=16).digest())
             with pytest.raises(FormatTooNewError) as caught:
                 stored.read()

@@ -102,7 +102,7 @@ def test_retractions_are_found_by_part_and_time(world: World, share: float) -> N
 
 
 def test_retractions_of_the_same_part_clash(world: World) -> None:
-    """Whoever looked at a part before another took rows of it has to look again; other parts do not matter."""
+    """Whoever looked at a part before another took rows of it looks again; other parts do not matter."""
     services = world.services()
     log = create_table(services, NAME, "a int")
     append_parts(services, log, 2)

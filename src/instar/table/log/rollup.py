@@ -1,7 +1,8 @@
 """Rollups: a whole state in one object, so that nobody has to replay a table's log from its beginning.
 
 The parts since the last rollup become a chunk, small chunks are merged as they pile up, and all other
-chunks are shared with the rollup before; so do retractions, in sheets. A rollup only saves work: without it the log says the same.
+chunks are shared with the rollup before. Retractions go into sheets likewise. A rollup only saves work:
+without it the log says the same.
 """
 
 from __future__ import annotations

@@ -12,8 +12,6 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from pyroaring import BitMap
-
 from instar.errors import CorruptTableError, NegativeCountError, NotFoundError
 from instar.state.retractions import (
     Retraction,
@@ -27,6 +25,8 @@ from instar.table.layout import sheet_key
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+
+    from pyroaring import BitMap
 
     from instar.state import Place, TableState
     from instar.storage import Blob

@@ -56,7 +56,7 @@ class PartWriter:
         self._chunks = ChunkWriter(services, table_id, write_id)  # one, so that no two chunks get one key
         self._sheets = SheetWriter(services.blob, table_id, write_id)
 
-    def append(
+    def append(  # noqa: PLR0913 -- each is something that a write may ask for
         self,
         parts: Sequence[Part],
         schema_id: int,
