@@ -684,7 +684,7 @@ class TablesMachine(RuleBasedStateMachine):
             mine = {key for key in left if key.startswith(f"{root}/")}
             left -= mine
             live = {part.part.key for part in model.parts.values()}
-            chunks = {ref.key for ref in (*state.chunks, *state.sheets)}
+            chunks = {ref.key for ref in state.chunks} | {ref.key for ref in state.sheets}
             assert mine - live - chunks == {
                 key for key in mine if key.startswith(f"{root}/rollups/{state.start.seqno:020d}")
             }
