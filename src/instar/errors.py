@@ -11,13 +11,17 @@
     ├── NotFoundError                   name something that exists
     │   ├── StoreNotFoundError
     │   ├── TableNotFoundError
+    │   ├── StreamNotFoundError
     │   ├── SchemaNotFoundError
     │   └── ColumnNotFoundError
     ├── ConflictError                   reload and retry
     │   ├── SchemaMismatchError         compare_and_evolve_schema expected another schema
     │   ├── UpperMismatchError          an append expected another upper
     │   ├── PartsGoneError              a compaction's inputs were replaced meanwhile
-    │   └── TableExistsError
+    │   ├── TableExistsError
+    │   ├── StreamExistsError
+    │   ├── VersionConflictError        a version of a stream is known with another schema
+    │   └── LeadershipLostError         another evolver leads now
     ├── IncompatibleSchemaError         against the evolution rules: make another change
     ├── FencedError                     open again at the latest schema
     │   ├── ReaderFencedError
@@ -60,6 +64,7 @@ __all__ = [
     "InstarError",
     "InvalidNameError",
     "InvalidSchemaError",
+    "LeadershipLostError",
     "NegativeCountError",
     "NotFoundError",
     "PartsGoneError",
@@ -71,11 +76,14 @@ __all__ = [
     "StorageError",
     "StorageTimeoutError",
     "StoreNotFoundError",
+    "StreamExistsError",
+    "StreamNotFoundError",
     "TableExistsError",
     "TableNotFoundError",
     "UnsupportedTypeError",
     "UpperMismatchError",
     "UsageError",
+    "VersionConflictError",
     "WriterFencedError",
     "disposition",
 ]
@@ -219,6 +227,16 @@ class TableNotFoundError(NotFoundError):
         super().__init__(f"table `{name}` {why}. `instar tables` lists what there is.")
 
 
+class StreamNotFoundError(NotFoundError):
+    """There is no stream of that name in the store."""
+
+    code = "stream-not-found"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"stream `{name}` does not exist. `instar stream list` lists what there is.")
+
+
 class SchemaNotFoundError(NotFoundError):
     """The table's history has no schema of that id."""
 
@@ -305,6 +323,47 @@ class TableExistsError(ConflictError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"table `{name}` already exists. Open it, drop it, or choose another name.")
+
+
+class StreamExistsError(ConflictError):
+    """A stream of that name is already there."""
+
+    code = "stream-exists"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(
+            f"stream `{name}` already exists. Open it with store.stream, or choose another name."
+        )
+
+
+class VersionConflictError(ConflictError):
+    """A version of a stream has one schema for ever, and this is another."""
+
+    code = "version-conflict"
+
+    def __init__(self, stream: str, version: str, *, known: str, given: str) -> None:
+        self.stream = stream
+        self.version = version
+        self.known = known
+        self.given = given
+        super().__init__(
+            f"version {version} of stream `{stream}` is known with another schema ({known}) than this one "
+            f"({given}). Give the changed schema a new version."
+        )
+
+
+class LeadershipLostError(ConflictError):
+    """Another evolver leads this stream now; nothing that this one did is lost."""
+
+    code = "leadership-lost"
+
+    def __init__(self, stream: str, holder: str) -> None:
+        self.stream = stream
+        self.holder = holder
+        super().__init__(
+            f"{holder} is evolving stream `{stream}` now. Its tables are looked after; run again later."
+        )
 
 
 class IncompatibleSchemaError(InstarError):

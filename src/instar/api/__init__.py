@@ -1,5 +1,6 @@
 """What users hold: a store, its tables, and what they answer."""
 
+from instar.api.evolver import Evolver
 from instar.api.history import CommitInfo
 from instar.api.listen import Changes, Listen
 from instar.api.open import open_store
@@ -7,6 +8,7 @@ from instar.api.register import register
 from instar.api.reports import scan_reports
 from instar.api.snapshot import Snapshot
 from instar.api.store import Store
+from instar.api.stream import Stream, StreamSnapshot, StreamTable
 from instar.api.table import Table
 from instar.api.writing import Commit
 
@@ -14,9 +16,13 @@ __all__ = [
     "Changes",
     "Commit",
     "CommitInfo",
+    "Evolver",
     "Listen",
     "Snapshot",
     "Store",
+    "Stream",
+    "StreamSnapshot",
+    "StreamTable",
     "Table",
     "open_store",
     "register",

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from instar.api.evolver import Evolver
+from instar.api.stream import Stream
 from instar.api.table import GRACE_MS, Table
+from instar.schema import as_schema
+from instar.stream import StreamHandle, list_streams
 from instar.table import (
     TableLog,
     VacuumReport,
@@ -88,6 +92,42 @@ class Store:
         """
         services = self._found()
         return [Table(services, log) for log in find_tables(services, prefix, unreadable)]
+
+    def create_stream(
+        self,
+        name: str,
+        schema: SchemaLike,
+        version: str = "v0.0.1",
+        *,
+        time: str,
+        kinds: Mapping[str, str] | None = None,
+    ) -> Stream:
+        """Create a stream: tables by kind and period, which come into being as rows are written.
+
+        `time` is the column that tells which table a row belongs to: a timestamp or a date. `kinds` gives the
+        period of each kind of table: `30m` are minutes, `1h` an hour, `1d` a day, `1M` a month, `1y` a year.
+        Without it, a stream has regular tables of a day and archive tables of a year. If there is a stream
+        of this name, `StreamExistsError` is raised.
+        """
+        self.initialise()
+        handle = StreamHandle(self._services, name)
+        chosen = {"regular": "1d", "archive": "1y"} if kinds is None else kinds
+        handle.create(as_schema(schema), version=version, time=time, kinds=chosen)
+        return Stream(handle)
+
+    def stream(self, name: str) -> Stream:
+        """Open a stream, or raise `StreamNotFoundError`."""
+        handle = StreamHandle(self._found(), name)
+        handle.load()
+        return Stream(handle)
+
+    def streams(self) -> list[str]:
+        """Return the names of the streams, in order."""
+        return list_streams(self._found())
+
+    def evolver(self, *streams: str) -> Evolver:
+        """Return what brings the tables of these streams, or of all, to the latest version of each."""
+        return Evolver(self._found(), list(streams) or None)
 
     def drop_table(self, name: str) -> None:
         """End a table. Its name is free at once; what it held goes with the next vacuum of the store.

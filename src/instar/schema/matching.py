@@ -21,11 +21,16 @@ if TYPE_CHECKING:
 __all__ = ["match_by_name"]
 
 
-def match_by_name(old: tuple[Field, ...], new: tuple[Field, ...], ids: Iterator[int]) -> tuple[Field, ...]:
-    """Give the new fields the ids of the old ones of the same name, and fresh ids to the rest."""
+def match_by_name(
+    old: tuple[Field, ...], new: tuple[Field, ...], ids: Iterator[int], *, renames: bool = True
+) -> tuple[Field, ...]:
+    """Give the new fields the ids of the old ones of the same name, and fresh ids to the rest.
+
+    Without `renames`, a name that vanished never became another: nobody loses its values.
+    """
     candidates: list[tuple[str, str]] = []
     matched = _match_fields(old, new, (), ids, candidates)
-    if candidates:
+    if candidates and renames:
         raise AmbiguousEvolutionError(candidates)
     return matched
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 
     from instar.state import ChunkRef, Start, TableState
     from instar.storage import StoredObject
+    from instar.table.log.leases import Lease
     from instar.table.services import Services
 
 __all__ = ["VacuumReport", "vacuum_store", "vacuum_table"]
@@ -117,7 +118,7 @@ class _Sweep:
         self._log = log
         self._table_id = table_id
         state = log.refresh()
-        held = list(live_leases(services, table_id))
+        held = [*live_leases(services, table_id), *_stream_leases(services, state)]
         self._writes = frozenset(lease.write_id for lease in held if lease.write_id is not None)
         self._keys = {lease_key(table_id, lease.id) for lease in held}
         self._end = 0  # nobody needs the log below this
@@ -195,6 +196,12 @@ class _Sweep:
         self._keys.add(ref.key)
         files = self._services.chunks.groups(ref, [FILES])[FILES]
         self._keys.update(files.column("key").to_pylist())
+
+
+def _stream_leases(services: Services, state: TableState | None) -> Iterable[Lease]:
+    """Return the leases of readers that hold all tables of a stream at once, if this is one of them."""
+    stream_id = None if state is None else state.options.get("stream.id")
+    return () if stream_id is None else live_leases(services, str(stream_id))
 
 
 def _report(objects: Iterable[StoredObject], doomed: list[StoredObject]) -> VacuumReport:

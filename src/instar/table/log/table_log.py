@@ -119,6 +119,17 @@ class TableLog:
             self._state = self._reload() if state is None or _lags(state) else state
             return self._state
 
+    def newest(self) -> TableState | None:
+        """Return what `refresh` does, its parts laid out as in the newest rollup that the log tells of.
+
+        Whoever takes a lease and then reads this can rely on every object that it refers to.
+        """
+        state = self.refresh()
+        if state is not None and state.start.rollup and state.folded < state.start.seqno:
+            with self._lock:
+                self._state = state = self._reload()
+        return state
+
     def pinned(self, write_id: str | None = None) -> Pin:
         """Hold the current state for reading: no vacuum deletes what it refers to, nor what the write makes.
 
@@ -130,7 +141,7 @@ class TableLog:
         lease = leases.take(known.table_id, known.base.seqno, write_id)
         with ExitStack() as undo:
             undo.callback(leases.release, lease)
-            pin = Pin(self._load_newest_layout(), leases, lease)
+            pin = Pin(self.check_exists(self.newest()), leases, lease)
             undo.pop_all()
         return pin
 
@@ -291,14 +302,6 @@ class TableLog:
             if state is not None:
                 return state
         raise CorruptTableError(what, "the rollup that it refers to is missing")
-
-    def _load_newest_layout(self) -> TableState:
-        """Return the state as of now, its parts laid out as in the newest rollup that the log tells of."""
-        state = self.load()
-        if state.start.rollup and state.folded < state.start.seqno:
-            with self._lock:
-                self._state = state = self.check_exists(self._reload())
-        return state
 
     def _roll_if_due(self, state: TableState) -> None:
         """Start a rollup in the background: by turns, so that of many writers one does it."""

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from instar.table.services import Services
 
 __all__ = [
+    "INTERNAL",
     "UNREADABLE",
     "check_table_name",
     "create_table",
@@ -36,6 +37,8 @@ UNREADABLE: Final = (CorruptTableError, FormatTooNewError)
 """What is wrong with one table, and no reason not to go on with the others."""
 
 _RESERVED: Final = "store"
+INTERNAL: Final = "@"
+"""What the keys of logs that belong to no table begin with."""
 _READERS: Final = 16
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of characters that control, format or separate, and show nothing of their own."""
@@ -56,7 +59,7 @@ def check_table_name(name: str) -> None:
         raise InvalidNameError(name, "it has a character that cannot be seen")
     if any(segment != segment.strip() for segment in name.split("/")):
         raise InvalidNameError(name, "a part of it begins or ends with white space")
-    if name == _RESERVED:
+    if name == _RESERVED or name.startswith(INTERNAL):
         raise InvalidNameError(name, "a store keeps this name for itself")
 
 
@@ -133,4 +136,4 @@ def log_names(services: Services, prefix: str = "") -> list[str]:
     """Return the names that have a log, those of dropped tables too."""
     keys = services.consensus.keys(services.log_prefix + prefix)
     names = (key.removeprefix(services.log_prefix) for key in keys)
-    return [name for name in names if name != _RESERVED]
+    return [name for name in names if name != _RESERVED and not name.startswith(INTERNAL)]

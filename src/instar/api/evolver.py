@@ -1,0 +1,54 @@
+"""`Evolver`: brings the tables of every stream of a store to the latest version of their stream."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.stream import StreamHandle, list_streams
+from instar.stream.evolver import PassReport, StreamEvolver
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from instar.stream.evolution import Evolution
+    from instar.stream.judging import Judge
+    from instar.table import Services
+
+__all__ = ["Evolver"]
+
+
+class Evolver:
+    """Looks after all streams of a store, or after some. Several may run: one leads each stream at a time."""
+
+    def __init__(
+        self, services: Services, streams: list[str] | None = None, judge: Judge | None = None
+    ) -> None:
+        self._services = services
+        self._streams = streams
+        self._judge = judge
+        self._evolvers: dict[str, StreamEvolver] = {}
+
+    def streams(self) -> list[StreamEvolver]:
+        """Return one evolver for each stream."""
+        names = list_streams(self._services) if self._streams is None else self._streams
+        for name in names:
+            if name not in self._evolvers:
+                self._evolvers[name] = StreamEvolver(StreamHandle(self._services, name), self._judge)
+        return [self._evolvers[name] for name in names]
+
+    def run_once(self, progress: Callable[[str, Evolution], None] | None = None) -> PassReport:
+        """Do all that is due now, for every stream, and report it.
+
+        A stream that is not due, or that another evolver leads, costs two reads. A table that fails does not
+        stop the others; it is tried again by a later call.
+        """
+        report = PassReport()
+        for evolver in self.streams():
+
+            def tell(evolution: Evolution, name: str = evolver.stream) -> None:
+                if progress is not None:
+                    progress(name, evolution)
+
+            done, _ = evolver.run(tell)
+            report = report.plus(done)
+        return report

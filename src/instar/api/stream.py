@@ -1,0 +1,207 @@
+"""`Stream`: a family of tables with one history of schemas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import pyarrow as pa
+
+from instar.api.writing import is_spark_frame
+from instar.errors import UsageError
+from instar.parts import conform, open_stream
+from instar.schema import Schema, arrow_schema, as_schema
+from instar.schema.arrow import schema_from_arrow
+from instar.stream import Version, as_kind, as_micros, as_version
+from instar.stream.period import show_time
+from instar.stream.reading import (
+    Span,
+    find_cut,
+    hold_tables,
+    load_states,
+    plan_tables,
+    read_tables,
+    stream_reader,
+)
+from instar.stream.stamp import load_stamp
+from instar.stream.writing import write_batches
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from datetime import date, datetime
+
+    from instar.api.writing import Data
+    from instar.schema import SchemaLike
+    from instar.stream import Kind, StreamCommit, StreamHandle
+    from instar.stream.catalog import VersionRecord
+
+__all__ = ["Stream", "StreamSnapshot", "StreamTable"]
+
+
+class StreamTable(NamedTuple):
+    """One table of a stream, as it was when it was looked at."""
+
+    name: str
+    """The name of the table in the store."""
+    kind: str
+    """What the table is for: hourly, regular, repartitioned, eod or archive."""
+    start: date | datetime | None
+    """Where its time begins; None for the table of rows without a place."""
+    version: Version
+    """The version that it is stamped with."""
+    versions: tuple[Version, ...]
+    """The versions that were written to it."""
+    rows: int
+    """How many rows it holds."""
+
+
+class Stream:
+    """One stream. What it answers is true at the moment of the call."""
+
+    def __init__(self, handle: StreamHandle) -> None:
+        self._handle = handle
+
+    @property
+    def name(self) -> str:
+        """The name of the stream."""
+        return self._handle.name
+
+    @property
+    def max_version(self) -> Version:
+        """The highest version that anybody has written or declared. It only ever grows."""
+        return self._handle.load().max_version
+
+    @property
+    def versions(self) -> dict[Version, Schema]:
+        """Every version that is known, with its own schema, from the lowest to the highest."""
+        known = self._handle.load().versions
+        return {version: known[version].schema for version in sorted(known)}
+
+    @property
+    def schema(self) -> Schema:
+        """The schema that tables converge on: each column as the highest version that has it defines it."""
+        return self._handle.load().schema
+
+    @property
+    def kinds(self) -> dict[str, str]:
+        """The kinds of tables, with the period of each."""
+        return {kind.value: str(period) for kind, period in self._handle.known().layout.periods.items()}
+
+    def evolve(self, schema: SchemaLike, version: str) -> Version:
+        """Declare a version, and return the highest one that is known.
+
+        A version has one schema for ever: the same again changes nothing, another raises
+        `VersionConflictError`. Columns are matched by name; an instar `Schema` is taken by its ids, which
+        lets a column be renamed. No row of any version may be lost: a change of type other than to a wider
+        one raises `IncompatibleSchemaError`. Versions may come in any order.
+        """
+        given = as_schema(schema)
+        return self._handle.add_version(version, given, by_id=isinstance(schema, Schema)).max_version
+
+    def write(self, data: Data, version: str | None = None, token: str | None = None) -> StreamCommit:
+        """Add rows to the tables of their event time: regular ones, and hourly ones if the stream has them.
+
+        Without a version, rows are of the highest. A version that nobody declared is declared with the
+        schema of the data. Older versions may be written at any time. All tables get their rows, or none;
+        with a token, calling again does nothing and returns what the first call did.
+        """
+        if is_spark_frame(data):
+            raise UsageError("a Spark DataFrame cannot be written to a stream yet: give Arrow data")
+        stream = open_stream(data)
+        record = self._version(version, stream.schema)
+        return write_batches(self._handle, record, conform(stream, record.schema), token)
+
+    def tables(self, kind: str | None = None) -> list[StreamTable]:
+        """Return the tables of one kind or of all, the oldest first, as each says of itself."""
+        catalog = self._handle.load()
+        kinds = list(catalog.layout.periods) if kind is None else [as_kind(kind)]
+        for each in kinds:
+            catalog.layout.period(each)
+        found = []
+        for record, state in load_states(self._handle, catalog.tables_of(kinds)):
+            stamp = load_stamp(state, self.name)
+            period = catalog.layout.period(record.kind_of)
+            start = None if record.start is None else show_time(record.start, period)
+            found.append(
+                StreamTable(record.name, record.kind, start, stamp.version, stamp.versions, state.totals.rows)
+            )
+        return found
+
+    def snapshot(
+        self,
+        kind: str = "regular",
+        start: str | date | datetime | None = None,
+        end: str | date | datetime | None = None,
+        *,
+        schema: Schema | str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> StreamSnapshot:
+        """Return the rows of a range of tables as of now, under one schema.
+
+        The range is of event times; `end` is not part of it. Rows without a place are included only if
+        there is no range. `schema` is a version, whose own schema is used, or a `Schema`; without it, it is
+        the stream's latest. If a table cannot honour it any more, `ReaderFencedError` is raised.
+        """
+        return StreamSnapshot(self._handle, as_kind(kind), _span(start, end), schema, columns)
+
+    def _version(self, version: str | None, incoming: pa.Schema) -> VersionRecord:
+        """Return the version to write under; one that is new becomes known to everybody."""
+        handle = self._handle
+        if version is None:
+            catalog = handle.load()
+            return catalog.versions[catalog.max_version]
+        wanted = as_version(version)
+        found = handle.find_version(wanted)
+        if found is None:
+            catalog = handle.add_version(wanted, schema_from_arrow(incoming))
+            found = catalog.versions[wanted]
+        return found
+
+    def __repr__(self) -> str:
+        return f"Stream({self.name!r})"
+
+
+class StreamSnapshot:
+    """The rows of a range of tables, under one schema. No vacuum deletes them while somebody holds it."""
+
+    def __init__(
+        self,
+        handle: StreamHandle,
+        kind: Kind,
+        span: Span,
+        schema: Schema | str | None,
+        columns: Sequence[str] | None,
+    ) -> None:
+        self._handle = handle
+        self._held = hold_tables(handle, kind, span)
+        catalog = self._held.catalog
+        self._schema = stream_reader(catalog, schema, columns)
+        self._plans = plan_tables(handle, self._held, self._schema)
+        self._cut = find_cut(catalog, kind, span)
+
+    @property
+    def schema(self) -> Schema:
+        """The schema of the rows."""
+        return self._schema
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The names of the tables that are read."""
+        return tuple(table.record.name for table in self._held.tables)
+
+    def to_arrow(self) -> pa.Table:
+        """Return the rows as Arrow, without a JVM."""
+        return pa.Table.from_batches(self.to_batches(), schema=arrow_schema(self._schema))
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """Yield the rows batch by batch, table by table from the oldest to the newest."""
+        yield from read_tables(self._handle.services.blob, self._plans, self._schema, self._cut)
+
+    def __repr__(self) -> str:
+        return f"StreamSnapshot({self._handle.name!r}, {len(self.tables)} tables)"
+
+
+def _span(start: str | date | datetime | None, end: str | date | datetime | None) -> Span:
+    span = Span(None if start is None else as_micros(start), None if end is None else as_micros(end))
+    if span.start is not None and span.end is not None and span.start > span.end:
+        raise UsageError(f"the range ends before it starts: {start} is after {end}")
+    return span

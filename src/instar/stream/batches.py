@@ -1,0 +1,166 @@
+"""Writes that touch several tables: an intent is recorded first, and anybody can finish what it began.
+
+Rows are stored before, where nobody sees them. The record of the intent is the moment at which the write has
+happened; after it, every table gets its rows under the token of the write, at most once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Final, Union
+
+import msgspec
+
+from instar.stream.kinds import Kind
+from instar.stream.routing import Place
+from instar.table.write.store import StoredPart
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+__all__ = [
+    "Batches",
+    "BatchesImage",
+    "Begun",
+    "Ended",
+    "Intent",
+    "Item",
+    "Outcome",
+    "apply_batch_change",
+    "batches_image",
+    "begin_batch",
+    "end_batch",
+    "restore_batches",
+]
+
+REMEMBERED: Final = 1000
+"""How many finished writes are remembered by their tokens."""
+
+MOST_BEHIND: Final = 100
+"""An unfinished write is finished by others before so many have begun after it: tables forget tokens too."""
+
+
+class Item(msgspec.Struct, frozen=True, array_like=True):
+    """What one table gets: parts that are stored, and what they were written under."""
+
+    name: str
+    kind: str
+    start: int | None
+    table_id: str
+    write_id: str
+    schema_id: int
+    stream_schema_id: int
+    parts: tuple[StoredPart, ...]
+
+    @property
+    def place(self) -> Place:
+        """The place that the table is for."""
+        return Place(Kind(self.kind), self.start)
+
+
+class Intent(msgspec.Struct, frozen=True, array_like=True):
+    """A write to several tables. Many parts are in an object of their own, `spilled`."""
+
+    token: str
+    version: str
+    rows: int
+    tables: tuple[str, ...]
+    items: tuple[Item, ...] = ()
+    spilled: str | None = None
+
+
+class Outcome(msgspec.Struct, frozen=True, array_like=True):
+    """What a write came to."""
+
+    number: int
+    token: str
+    version: str
+    rows: int
+    tables: tuple[str, ...]
+
+
+class Begun(msgspec.Struct, frozen=True, array_like=True, tag="begun"):
+    """A write has happened, and its tables are about to get their rows."""
+
+    intent: Intent
+
+
+class Ended(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
+    """All tables of a write have their rows."""
+
+    token: str
+
+
+BatchChange = Union[Begun, Ended]  # noqa: UP007 -- resolved by msgspec
+
+
+@dataclass(frozen=True)
+class Batches:
+    """The writes of a stream: how many there were, which are unfinished, and the last that are finished."""
+
+    number: int = 0
+    pending: Mapping[str, tuple[int, Intent]] = field(default_factory=dict)
+    done: Mapping[str, Outcome] = field(default_factory=dict)
+
+    def find(self, token: str) -> Outcome | None:
+        """Find what a write with a token came to, finished or not."""
+        if token in self.pending:
+            number, intent = self.pending[token]
+            return _outcome(number, intent)
+        return self.done.get(token)
+
+    def since(self, number: int) -> Iterator[Outcome]:
+        """Yield the writes from a number on, as far as they are remembered."""
+        for begun, intent in self.pending.values():
+            if begun >= number:
+                yield _outcome(begun, intent)
+        yield from (outcome for outcome in self.done.values() if outcome.number >= number)
+
+
+class BatchesImage(msgspec.Struct, frozen=True, array_like=True):
+    """The writes of a stream as bytes have them."""
+
+    number: int
+    pending: tuple[tuple[int, Intent], ...]
+    done: tuple[Outcome, ...]
+
+
+def batches_image(batches: Batches) -> BatchesImage:
+    """Return the writes of a stream as they are stored."""
+    return BatchesImage(batches.number, tuple(batches.pending.values()), tuple(batches.done.values()))
+
+
+def restore_batches(image: BatchesImage) -> Batches:
+    """Return the writes of a stream that were stored."""
+    pending = {intent.token: (number, intent) for number, intent in image.pending}
+    return Batches(image.number, pending, {outcome.token: outcome for outcome in image.done})
+
+
+def begin_batch(batches: Batches | None, intent: Intent) -> Sequence[BatchChange]:
+    """Record an intent, unless there was a write with its token."""
+    return () if batches is not None and batches.find(intent.token) is not None else (Begun(intent),)
+
+
+def end_batch(batches: Batches | None, token: str) -> Sequence[BatchChange]:
+    """Note that a write is finished."""
+    return (Ended(token),) if batches is not None and token in batches.pending else ()
+
+
+def apply_batch_change(batches: Batches | None, change: BatchChange) -> Batches:
+    """Fold a change into the writes of a stream."""
+    before = Batches() if batches is None else batches
+    match change:
+        case Begun(intent=intent):
+            pending = {**before.pending, intent.token: (before.number, intent)}
+            return replace(before, number=before.number + 1, pending=pending)
+        case Ended(token=token):
+            number, intent = before.pending[token]
+            left = {other: value for other, value in before.pending.items() if other != token}
+            done = {**before.done, token: _outcome(number, intent)}
+            while len(done) > REMEMBERED:
+                del done[next(iter(done))]
+            return replace(before, pending=left, done=done)
+
+
+def _outcome(number: int, intent: Intent) -> Outcome:
+    return Outcome(number, intent.token, intent.version, intent.rows, intent.tables)

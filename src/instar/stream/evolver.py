@@ -1,0 +1,321 @@
+"""The evolver's runner: takes the lead, does what `next_action` says, and records each step.
+
+One table is one short commit, so no writer ever waits. Every step may be repeated: a table that has its stamp
+is left alone, and whoever has lost the lead finds out when it records what it did.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from instar.errors import InstarError, LeadershipLostError, StorageError
+from instar.stream import metrics
+from instar.stream.commands import forget_table
+from instar.stream.evolution import (
+    BATCH,
+    Action,
+    Evolution,
+    EvolutionChange,
+    Failure,
+    Finish,
+    Finished,
+    Leadership,
+    Led,
+    Progressed,
+    Queued,
+    Refill,
+    Refilled,
+    Rest,
+    StampTables,
+    Walk,
+    Walked,
+    apply_evolution,
+    is_stale,
+    next_action,
+)
+from instar.stream.journal import Codec, Journal
+from instar.stream.judging import Judge, SchemaJudge
+from instar.stream.queue import load_spill, spill_queue
+from instar.stream.stamp import load_stamp, stamp_table
+from instar.stream.walk import Verdicts, stale_tables
+from instar.stream.writing import finish_pending, run_side_by_side
+from instar.table.log.tables import INTERNAL
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from instar.state import Step, TableState
+    from instar.stream.catalog import Catalog
+    from instar.stream.handle import StreamHandle
+
+__all__ = ["LEAD_MS", "PassReport", "Standby", "StreamEvolver"]
+
+LEAD_MS: Final = 60_000
+"""How long a lead lasts without being renewed."""
+
+_EVOLVER: Final = f"{INTERNAL}evolver/"
+
+_CODEC: Final = Codec[Evolution, EvolutionChange](
+    "evolution",
+    EvolutionChange,
+    Evolution,
+    apply_evolution,
+    lambda evolution: evolution,
+    lambda image: image,  # type: ignore[arg-type, return-value]
+)
+
+
+class Standby(NamedTuple):
+    """Another evolver leads until a time, unless it goes on longer."""
+
+    holder: str
+    until: int
+
+
+class PassReport(NamedTuple):
+    """What an evolver did for one stream, or for all of a store."""
+
+    passes: int = 0
+    """Passes that came to their end."""
+    stamped: int = 0
+    """Tables that were brought to a newer version."""
+    skipped: int = 0
+    """Tables that were left as they are, because no query would notice."""
+    failed: int = 0
+    """Attempts on a table that failed; it is tried again later."""
+    vanished: int = 0
+    """Tables that were gone when their turn came."""
+    waiting: int = 0
+    """Tables that wait for their turn still."""
+
+    def plus(self, other: PassReport) -> PassReport:
+        """Add two reports up."""
+        return PassReport(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
+
+
+class _Turn(NamedTuple):
+    """What became of one table."""
+
+    stamped: bool = False
+    skipped: bool = False
+    vanished: bool = False
+    error: str | None = None
+
+
+class StreamEvolver:
+    """Brings the tables of one stream to its latest version. Only `step` and `run` change anything."""
+
+    def __init__(
+        self,
+        handle: StreamHandle,
+        judge: Judge | None = None,
+        *,
+        holder: str | None = None,
+        batch: int = BATCH,
+        lead_ms: int = LEAD_MS,
+    ) -> None:
+        services = handle.services
+        self._handle = handle
+        self._clock = services.clock
+        self._judge = SchemaJudge() if judge is None else judge
+        self._holder = holder or f"{services.author()}/{services.new_id()[:8]}"
+        self._batch = batch
+        self._lead_ms = lead_ms
+        self._journal: Journal[Evolution, EvolutionChange] = Journal(services, _EVOLVER + handle.name, _CODEC)
+        self._fence: int | None = None
+
+    @property
+    def stream(self) -> str:
+        """The name of the stream."""
+        return self._handle.name
+
+    def load(self) -> Evolution:
+        """Return where the evolver stands, whoever leads."""
+        return self._journal.refresh() or Evolution()
+
+    def plan(self) -> tuple[Evolution, Catalog, Action]:
+        """Return what is next, and what that follows from. Two reads, however many tables there are."""
+        catalog = self._handle.load()
+        evolution = self.load()
+        return evolution, catalog, next_action(evolution, catalog, self._clock(), self._batch)
+
+    def run(self, progress: Callable[[Evolution], None] | None = None) -> tuple[PassReport, Rest | Standby]:
+        """Do all that is due now, and return what was done and when there is more to do."""
+        report = PassReport()
+        while True:
+            try:
+                done, outcome = self.step()
+            except LeadershipLostError as lost:
+                outcome, done = Standby(lost.holder, self._clock() + self._lead_ms), PassReport()
+            report = report.plus(done)
+            if progress is not None:
+                progress(self._journal.known or Evolution())
+            if isinstance(outcome, Rest | Standby):
+                metrics.LEADING.labels(self.stream).set(0)
+                return report._replace(waiting=self.load().waiting), outcome
+
+    def step(self) -> tuple[PassReport, Action | Standby]:
+        """Take one step: small enough that a crash in it loses nothing but its work."""
+        evolution, catalog, action = self.plan()
+        if isinstance(action, Rest):
+            return PassReport(), action
+        rival = self._lead(evolution)
+        if rival is not None:
+            return PassReport(), rival
+        finish_pending(self._handle)
+        match action:
+            case Walk():
+                self._walk(catalog)
+                return PassReport(skipped=self._known().skipped), action
+            case StampTables():
+                return self._stamp(catalog, action), action
+            case Refill(spill=spill):
+                tables = load_spill(self._handle.services.blob, spill)
+                self._record(Refilled(tables))
+                self._delete(spill.key)
+                return PassReport(), action
+            case Finish():
+                self._record(Finished(self._clock()))
+                metrics.PASSES.labels(self.stream).inc()
+                return PassReport(passes=1), action
+
+    def _known(self) -> Evolution:
+        return self._journal.known or Evolution()
+
+    def _lead(self, evolution: Evolution) -> Standby | None:
+        """Take the lead or keep it; answer with who has it if that is somebody else."""
+        now = self._clock()
+        current = evolution.leadership
+        if current is not None and current.holder != self._holder and current.expires_at > now:
+            return Standby(current.holder, current.expires_at)
+        mine = current is not None and current.holder == self._holder and current.fence == self._fence
+        if mine and current is not None and current.expires_at - now > self._lead_ms // 2:
+            return None
+
+        def decide(state: Evolution | None) -> Sequence[EvolutionChange]:
+            found = None if state is None else state.leadership
+            if found != current:
+                holder = "nobody" if found is None else found.holder
+                raise LeadershipLostError(self.stream, holder)
+            fence = (0 if found is None else found.fence) + (0 if mine else 1)
+            return (Led(Leadership(self._holder, fence, now + self._lead_ms)),)
+
+        led = self._journal.commit(decide)
+        self._fence = None if led is None or led.leadership is None else led.leadership.fence
+        metrics.LEADING.labels(self.stream).set(1)
+        return None
+
+    def _record(self, change: EvolutionChange) -> None:
+        """Record a step, unless somebody else leads by now."""
+
+        def decide(state: Evolution | None) -> Sequence[EvolutionChange]:
+            found = None if state is None else state.leadership
+            if found is None or found.holder != self._holder or found.fence != self._fence:
+                raise LeadershipLostError(self.stream, "nobody" if found is None else found.holder)
+            return (change,)
+
+        self._journal.commit(decide)
+        metrics.WAITING.labels(self.stream).set(self._known().waiting)
+
+    def _walk(self, catalog: Catalog) -> None:
+        """Begin a pass: collect what is stale, unless no query would notice any of it."""
+        before = self._known()
+        verdicts = Verdicts(catalog, self._judge, before.verdicts)
+        stale = stale_tables(catalog, before)
+        checked = bool(stale) and verdicts.all_compatible()
+        queue = () if checked else stale
+        kept, spilled = spill_queue(self._handle.services, catalog.stream_id, queue)
+        self._record(
+            Walked(
+                str(catalog.max_version),
+                catalog.schema_id,
+                catalog.counter,
+                kept,
+                spilled,
+                len(queue),
+                len(stale) if checked else 0,
+                checked,
+                verdicts.known,
+            )
+        )
+        for spill in before.spilled:
+            self._delete(spill.key)
+        if checked:
+            metrics.SKIPPED.labels(self.stream).inc(len(stale))
+
+    def _stamp(self, catalog: Catalog, action: StampTables) -> PassReport:
+        verdicts = Verdicts(catalog, self._judge, self._known().verdicts)
+        turns = run_side_by_side(lambda table: self._turn(catalog, table, verdicts), action.tables)
+        retried = tuple(table.name for table in action.tables[: len(action.tables) - action.taken])
+        failures = tuple(
+            Failure(table, turn.error)
+            for table, turn in zip(action.tables, turns, strict=True)
+            if turn.error is not None
+        )
+        report = PassReport(
+            stamped=sum(turn.stamped for turn in turns),
+            skipped=sum(turn.skipped for turn in turns),
+            failed=len(failures),
+            vanished=sum(turn.vanished for turn in turns),
+        )
+        self._record(
+            Progressed(
+                self._clock(),
+                action.taken,
+                retried,
+                report.stamped,
+                report.skipped,
+                report.vanished,
+                failures,
+                verdicts.known,
+            )
+        )
+        for counter, count in (
+            (metrics.STAMPED, report.stamped),
+            (metrics.SKIPPED, report.skipped),
+            (metrics.FAILED, report.failed),
+            (metrics.VANISHED, report.vanished),
+        ):
+            counter.labels(self.stream).inc(count)
+        return report
+
+    def _turn(self, catalog: Catalog, table: Queued, verdicts: Verdicts) -> _Turn:
+        """Bring one table to the target, looking at what it says of itself now and not when it was queued."""
+        try:
+            log = self._handle.open_table(table.name)
+            state = log.refresh()
+            if state is None or state.dropped:
+                self._forget(catalog, table, state)
+                return _Turn(vanished=True)
+            stamp = load_stamp(state, self.stream)
+            if not is_stale(stamp.version, stamp.schema_id, catalog):
+                return _Turn()
+            if verdicts.compatible(stamp.schema_id):
+                return _Turn(skipped=True)
+
+            def decide(state: TableState | None) -> tuple[Step, ...]:
+                if state is None or state.dropped:
+                    return ()
+                return stamp_table(state, catalog, fence=self._fence)
+
+            if state is None:
+                return _Turn(vanished=True)
+            return _Turn(stamped=log.commit(decide).entry is not None)
+        except LeadershipLostError:
+            raise
+        except InstarError as error:
+            return _Turn(error=f"{type(error).__name__}: {error}")
+
+    def _forget(self, catalog: Catalog, table: Queued, state: TableState | None) -> None:
+        """Let the stream forget a table that was dropped; one that is about to be created stays known."""
+        record = catalog.tables.get(table.name)
+        if record is not None and state is not None and state.table_id == record.table_id:
+            gone = record.table_id
+            self._handle.journal.commit(
+                lambda found: () if found is None else forget_table(found, table.name, gone)
+            )
+
+    def _delete(self, key: str) -> None:
+        with suppress(StorageError):  # a vacuum of the store takes it
+            self._handle.services.blob.delete([key])

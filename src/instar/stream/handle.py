@@ -1,0 +1,263 @@
+"""`StreamHandle`: one stream of a store, through its journals, and the tables that it has open."""
+
+from __future__ import annotations
+
+import threading
+from functools import partial
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from instar.errors import StreamNotFoundError, TableNotFoundError
+from instar.stream.batches import (
+    BatchChange,
+    Batches,
+    BatchesImage,
+    apply_batch_change,
+    batches_image,
+    restore_batches,
+)
+from instar.stream.catalog import (
+    Catalog,
+    CatalogChange,
+    CatalogImage,
+    TableRecord,
+    apply_change,
+    image_of,
+    restore,
+    time_field,
+)
+from instar.stream.commands import add_table, add_version, create_stream
+from instar.stream.journal import Codec, Journal
+from instar.stream.kinds import Kind
+from instar.stream.stamp import create_stamped, load_stamp, stamp_table
+from instar.stream.version import Version, as_version
+from instar.table import TableLog, check_table_name
+from instar.table.log.tables import INTERNAL
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from instar.schema import Schema
+    from instar.state import Step, TableState
+    from instar.stream.catalog import VersionRecord
+    from instar.stream.routing import Place
+    from instar.table import Services
+
+__all__ = ["StreamHandle", "Target", "list_streams"]
+
+_CATALOG: Final = f"{INTERNAL}streams/"
+_BATCHES: Final = f"{INTERNAL}batches/"
+
+
+class Target(NamedTuple):
+    """A table that rows of some versions can be written to, as of the last look at it."""
+
+    place: Place
+    log: TableLog
+    table_id: str
+    schema: Schema
+    schema_id: int
+    stream_schema_id: int
+    order_by: tuple[int, ...]
+    versions: frozenset[Version]
+
+    @property
+    def name(self) -> str:
+        """The name of the table."""
+        return self.log.name
+
+
+class StreamHandle:
+    """A stream by name. Threads may share it; what it remembers of tables only saves requests."""
+
+    def __init__(self, services: Services, name: str) -> None:
+        check_table_name(name)
+        self.services = services
+        self.name = name
+        self.journal: Journal[Catalog, CatalogChange] = Journal(
+            services, _CATALOG + name, _catalog_codec(name)
+        )
+        self.batches: Journal[Batches, BatchChange] = Journal(services, _BATCHES + name, _BATCHES_CODEC)
+        self._targets: dict[str, Target] = {}
+        self._lock = threading.Lock()
+
+    def create(self, schema: Schema, *, version: str, time: str, kinds: Mapping[str, str]) -> Catalog:
+        """Begin the stream."""
+        stream_id = self.services.new_id()
+        decide = partial(
+            create_stream,
+            name=self.name,
+            stream_id=stream_id,
+            schema=schema,
+            version=version,
+            time=time,
+            kinds=kinds,
+        )
+        return self._found(self.journal.commit(decide))
+
+    def load(self) -> Catalog:
+        """Return the catalog as of now; the stream must exist."""
+        return self._found(self.journal.refresh())
+
+    def known(self) -> Catalog:
+        """Return the catalog as of the last look, without a request if there was one."""
+        return self.load() if self.journal.known is None else self.journal.known
+
+    def add_version(self, version: str, schema: Schema, *, by_id: bool = False) -> Catalog:
+        """Make a version known to everybody; only a version that is new costs a commit."""
+        return self._found(
+            self.journal.commit(
+                lambda catalog: add_version(self._found(catalog), version, schema, by_id=by_id)
+            )
+        )
+
+    def find_version(self, version: str) -> VersionRecord | None:
+        """Find a version; if the last look did not show it, look again."""
+        wanted = as_version(version)
+        return self.known().versions.get(wanted) or self.load().versions.get(wanted)
+
+    def target(self, place: Place, version: Version, *, fresh: bool = False) -> Target:
+        """Return the table for rows of a version, created or stamped if it has to be.
+
+        A table that took this version before is returned without a request, unless `fresh`.
+        """
+        name = self.known().layout.table_name(place.kind, place.start)
+        record = self.known().load_version(version)
+        known = self._targets.get(name)
+        if not fresh and known is not None and version in known.versions:
+            return known
+        log, state = self._open(name, place, version)
+        stamp = load_stamp(state, self.name)
+        is_fit = stamp.schema_id >= record.schema_id
+        if place.kind is Kind.HOURLY and not is_fit:
+            # Its schema was set once: rows that need a newer one get a table of their own.
+            return self._sibling(f"{name}_{version}", place, version)
+        catalog = self.known()
+        if place.kind is not Kind.HOURLY and catalog.schema_id < record.schema_id:
+            catalog = self.load()
+        return self._stamped(
+            log, place, version, catalog, evolve=place.kind is not Kind.HOURLY and not is_fit
+        )
+
+    def _sibling(self, name: str, place: Place, version: Version) -> Target:
+        known = self._targets.get(name)
+        if known is not None and version in known.versions:
+            return known
+        log, _ = self._open(name, place, version)
+        return self._stamped(log, place, version, self.known(), evolve=False)
+
+    def _stamped(
+        self, log: TableLog, place: Place, version: Version, catalog: Catalog, *, evolve: bool
+    ) -> Target:
+        """Note that a version is about to be written to a table, and remember what was found."""
+
+        def decide(state: TableState | None) -> tuple[Step, ...]:
+            current = log.check_exists(state)
+            return stamp_table(current, catalog, written=(version,), evolve=evolve)
+
+        state = log.commit(decide).state
+        stamp = load_stamp(state, self.name)
+        target = Target(
+            place,
+            log,
+            state.table_id,
+            state.history.latest,
+            state.history.latest_id,
+            stamp.schema_id,
+            state.order_by,
+            frozenset(stamp.versions),
+        )
+        with self._lock:
+            self._targets[log.name] = target
+        return target
+
+    def open_table(self, name: str) -> TableLog:
+        """Return the log of a table of this stream, with what is known of it if it is open already."""
+        known = self._targets.get(name)
+        return TableLog(self.services, name) if known is None else known.log
+
+    def forget(self, name: str) -> None:
+        """Look at a table again before the next write to it."""
+        with self._lock:
+            self._targets.pop(name, None)
+
+    def _open(self, name: str, place: Place, version: Version) -> tuple[TableLog, TableState]:
+        """Open a table, or create it: known to the stream first, so that nobody can miss it."""
+        log = TableLog(self.services, name)
+        state = log.refresh()
+        catalog = self.known()
+        if state is not None and not state.dropped:
+            if name not in catalog.tables:
+                load_stamp(state, self.name)
+                self._add_table(name, place, state.table_id, None)
+            return log, state
+        dropped = None if state is None else state.table_id
+        catalog = self._add_table(name, place, self.services.new_id(), dropped)
+        table = catalog.tables[name]
+        order_by = time_field(catalog, place.kind)
+        log = TableLog(self.services, name)  # the other is bound to the table that was dropped
+        created = log.commit(
+            lambda state: create_stamped(state, catalog, table, order_by=order_by, written=version)
+        )
+        if created.state.dropped:
+            raise TableNotFoundError(name, dropped=True)
+        return log, created.state
+
+    def announce(self, places: Iterable[Place]) -> None:
+        """Make tables known that do not exist yet, in one commit however many they are."""
+        layout, tables = self.known().layout, self.known().tables
+        named = {layout.table_name(*place): place for place in places}
+        new = {name: place for name, place in named.items() if name not in tables}
+        if new:
+            self._add_tables([(name, place, self.services.new_id()) for name, place in new.items()], None)
+
+    def _add_table(self, name: str, place: Place, table_id: str, replacing: str | None) -> Catalog:
+        known = self.known().tables.get(name)
+        if known is not None and known.table_id != replacing:
+            return self.known()
+        return self._add_tables([(name, place, table_id)], replacing)
+
+    def _add_tables(self, tables: Sequence[tuple[str, Place, str]], replacing: str | None) -> Catalog:
+        def decide(catalog: Catalog | None) -> Sequence[CatalogChange]:
+            found = self._found(catalog)
+            stamp = found.schema_id, str(found.max_version)
+            return [
+                change
+                for name, place, table_id in tables
+                for change in add_table(
+                    found, TableRecord(name, place.kind.value, place.start, table_id, *stamp), replacing
+                )
+            ]
+
+        return self._found(self.journal.commit(decide))
+
+    def _found(self, catalog: Catalog | None) -> Catalog:
+        if catalog is None:
+            raise StreamNotFoundError(self.name)
+        return catalog
+
+
+def list_streams(services: Services) -> list[str]:
+    """Return the names of the streams of a store, in order."""
+    prefix = services.log_prefix + _CATALOG
+    return [key.removeprefix(prefix) for key in services.consensus.keys(prefix)]
+
+
+def _catalog_codec(name: str) -> Codec[Catalog, CatalogChange]:
+    return Codec(
+        "stream",
+        CatalogChange,
+        CatalogImage,
+        lambda catalog, change: apply_change(catalog, name, change),
+        image_of,
+        restore,  # type: ignore[arg-type]
+    )
+
+
+_BATCHES_CODEC: Final = Codec[Batches, BatchChange](
+    "batches",
+    BatchChange,
+    BatchesImage,
+    apply_batch_change,
+    batches_image,
+    restore_batches,  # type: ignore[arg-type]
+)

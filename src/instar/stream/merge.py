@@ -1,0 +1,88 @@
+"""One schema out of many versions: each column takes its definition from the highest version that has it.
+
+A column that later versions lack stays, for tables hold its values. It may be null if a version lacks it or
+allows nulls. Columns are in the order of their ids, so no merge ever reorders another.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from instar.errors import IncompatibleSchemaError
+from instar.schema import Field, History, List, Map, Schema, Struct, Type
+from instar.schema.matching import match_by_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+__all__ = ["check_holds", "merge_schemas", "number_schema", "sort_fields"]
+
+
+def merge_schemas(schemas: Sequence[Schema]) -> Schema:
+    """Merge the schemas of versions, the highest version first."""
+    return Schema(_merge_fields([schema.fields for schema in schemas]))
+
+
+def number_schema(given: Schema, known: Sequence[Schema], ids: Iterator[int]) -> Schema:
+    """Give the columns of a new version the ids of those with the same names, and fresh ids to the rest.
+
+    `known` are the schemas of the other versions, those first whose names count most.
+    """
+    if not known:
+        return sort_fields(Schema(match_by_name((), given.fields, ids, renames=False)))
+    named: dict[str, Field] = {}
+    for field in chain.from_iterable(schema.fields for schema in known):
+        named.setdefault(field.name.lower(), field)
+    merged = {field.id: field for field in _merge_fields([schema.fields for schema in known])}
+    elders = tuple(
+        Field(field.id, field.name, merged[field.id].type, field.nullable) for field in named.values()
+    )
+    once = tuple({field.id: field for field in reversed(elders)}.values())
+    return sort_fields(Schema(match_by_name(once, given.fields, ids, renames=False)))
+
+
+def sort_fields(schema: Schema) -> Schema:
+    """Put the columns in the order of their ids, at every level."""
+    return merge_schemas([schema])
+
+
+def check_holds(stream: str, version: str, schema: Schema, merged: Schema) -> None:
+    """Raise unless every row of a version fits the merged schema."""
+    violations = History.start(schema).check(merged)
+    if violations:
+        raise IncompatibleSchemaError(f"{stream} at {version}", violations)
+
+
+def _merge_fields(levels: Sequence[tuple[Field, ...]]) -> tuple[Field, ...]:
+    """Merge siblings of several versions, highest first."""
+    found: dict[int, list[Field]] = {}
+    for level in levels:
+        for field in level:
+            found.setdefault(field.id, []).append(field)
+    return tuple(
+        Field(
+            field_id,
+            versions[0].name,
+            _merge_types([field.type for field in versions]),
+            any(field.nullable for field in versions) or len(versions) < len(levels),
+        )
+        for field_id, versions in sorted(found.items())
+    )
+
+
+def _merge_types(types: Sequence[Type]) -> Type:
+    """Merge the types that one column has had, highest version first; what does not fit keeps the highest."""
+    highest = types[0]
+    match highest:
+        case Struct():
+            return Struct(_merge_fields([type_.fields for type_ in types if isinstance(type_, Struct)]))
+        case List():
+            lists = [type_ for type_ in types if isinstance(type_, List)]
+            nullable = any(type_.element_nullable for type_ in lists)
+            return List(_merge_types([type_.element for type_ in lists]), nullable)
+        case Map(key=key):
+            maps = [type_ for type_ in types if isinstance(type_, Map)]
+            nullable = any(type_.value_nullable for type_ in maps)
+            return Map(key, _merge_types([type_.value for type_ in maps]), nullable)
+    return highest

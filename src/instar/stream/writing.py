@@ -1,0 +1,318 @@
+"""Writing rows to a stream: stored table by table, then committed to all of them, exactly once."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
+from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
+
+import msgspec
+from msgspec.structs import replace
+
+from instar.errors import ConflictError, CorruptTableError, StorageError, TableNotFoundError
+from instar.parts import PartLimits, read_part
+from instar.schema import plan_migration
+from instar.storage.frame import decode_frame, encode_frame
+from instar.stream.batches import MOST_BEHIND, Intent, Item, begin_batch, end_batch
+from instar.stream.kinds import Kind
+from instar.stream.routing import horizon, route
+from instar.stream.version import as_version
+from instar.table import PartWriter, TableLog, begin_write
+from instar.table.read.rows import open_part
+from instar.table.write.store import ATTEMPTS, StoringPlan, store_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    import pyarrow as pa
+
+    from instar.schema import Schema
+    from instar.stream.batches import Batches, Outcome
+    from instar.stream.catalog import VersionRecord
+    from instar.stream.handle import StreamHandle, Target
+    from instar.stream.period import Period
+    from instar.stream.routing import Place
+    from instar.stream.version import Version
+    from instar.table.write.store import StoredPart
+
+__all__ = [
+    "StreamCommit",
+    "Written",
+    "commit_items",
+    "finish_pending",
+    "hold_target",
+    "migrated",
+    "routed_kinds",
+    "time_position",
+    "write_batches",
+]
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+INLINE_BYTES: Final = 64 * 1024
+"""An intent that takes more is put into an object of its own."""
+
+_WRITERS: Final = 8
+
+
+class StreamCommit(NamedTuple):
+    """What a write to a stream came to."""
+
+    version: Version
+    """The version of the rows."""
+    rows: int
+    """How many rows were written; a row counts once, however many tables have it."""
+    tables: tuple[str, ...]
+    """The tables that got rows."""
+
+
+class Written(NamedTuple):
+    """A table that is being written to, and the lease that keeps what is stored for it."""
+
+    target: Target
+    writer: PartWriter
+
+    def plan(self, handle: StreamHandle) -> StoringPlan:
+        """Return what whoever stores rows must know."""
+        return StoringPlan(
+            handle.services.blob,
+            self.target.table_id,
+            self.writer.write_id,
+            self.target.schema,
+            self.target.order_by,
+            PartLimits(),
+        )
+
+    def item(self, parts: Sequence[StoredPart]) -> Item:
+        """Return what the table gets."""
+        target = self.target
+        return Item(
+            target.name,
+            target.place.kind.value,
+            target.place.start,
+            target.table_id,
+            self.writer.write_id,
+            target.schema_id,
+            target.stream_schema_id,
+            tuple(parts),
+        )
+
+
+def write_batches(
+    handle: StreamHandle, record: VersionRecord, batches: Iterable[pa.RecordBatch], token: str | None
+) -> StreamCommit:
+    """Write rows, which are in the layout of their version, to the tables that they belong to."""
+    catalog = handle.known()
+    version = as_version(record.version)
+    done = None if token is None else find_done(handle, token)
+    if done is not None:
+        return as_commit(done)
+    latest = horizon(handle.services.clock())
+    periods = routed_kinds(catalog.layout.periods)
+    at = time_position(record.schema, catalog.time)
+    routed: dict[Place, list[pa.RecordBatch]] = {}
+    count = 0
+    for batch in batches:
+        count += batch.num_rows
+        for place, rows in route(batch, at, periods, latest):
+            routed.setdefault(place, []).append(rows)
+    for attempt in range(ATTEMPTS):
+        try:
+            return _write_routed(handle, record, routed, count, token)
+        except TableNotFoundError as gone:  # dropped between two looks at it
+            handle.forget(gone.name)
+            if attempt + 1 == ATTEMPTS:
+                raise
+    return StreamCommit(version, 0, ())  # pragma: no cover -- the loop returns or raises
+
+
+def routed_kinds(periods: Mapping[Kind, Period]) -> dict[Kind, Period]:
+    """Return the kinds that a write fills; jobs fill the others."""
+    return {kind: periods[kind] for kind in (Kind.REGULAR, Kind.HOURLY) if kind in periods}
+
+
+def time_position(schema: Schema, field_id: int) -> int:
+    """Return which column of a version has the event time."""
+    return next((at for at, field in enumerate(schema.fields) if field.id == field_id), -1)
+
+
+def _write_routed(
+    handle: StreamHandle,
+    record: VersionRecord,
+    routed: dict[Place, list[pa.RecordBatch]],
+    count: int,
+    token: str | None,
+) -> StreamCommit:
+    version = as_version(record.version)
+    handle.announce(routed)
+    with ExitStack() as held:
+
+        def store(place: Place) -> Item:
+            written = hold_target(handle, held, place, version)
+            migration = migrated(routed[place], record.schema, written.target.schema)
+            return written.item(list(store_parts(written.plan(handle), migration, "0")))
+
+        items = run_side_by_side(store, list(routed))
+        return commit_items(handle, version, items, count, token)
+
+
+def run_side_by_side(call: Callable[[T], R], each: Sequence[T]) -> list[R]:
+    """Call a function for each of some things, in threads if there are several."""
+    if len(each) == 1:
+        return [call(each[0])]
+    with ThreadPoolExecutor(_WRITERS) as pool:
+        return list(pool.map(call, each))
+
+
+def hold_target(handle: StreamHandle, held: ExitStack, place: Place, version: Version) -> Written:
+    """Open the table for a place, and keep what is about to be stored for it."""
+    target = handle.target(place, version)
+    try:
+        writer = held.enter_context(begin_write(handle.services, target.log))
+    except TableNotFoundError:
+        handle.forget(target.name)
+        target = handle.target(place, version, fresh=True)
+        writer = held.enter_context(begin_write(handle.services, target.log))
+    return Written(target, writer)
+
+
+def migrated(batches: Iterable[pa.RecordBatch], version: Schema, table: Schema) -> Iterator[pa.RecordBatch]:
+    """Bring rows from the schema of their version to that of a table."""
+    migration = plan_migration(version, table)
+    return (migration.apply(batch) for batch in batches)
+
+
+def commit_items(
+    handle: StreamHandle, version: Version, items: Sequence[Item], count: int, token: str | None
+) -> StreamCommit:
+    """Make stored rows part of their tables: all of them, or none.
+
+    One table without a token is one commit. Otherwise the intent is recorded first.
+    """
+    items = [item for item in items if item.parts]
+    tables = tuple(sorted(item.name for item in items))
+    if token is None and len(items) <= 1:
+        for item in items:
+            append_item(handle, item, None, version)
+        return StreamCommit(version, count, tables)
+    given = token or f"write/{handle.services.new_id()}"
+    batches = handle.batches.refresh()
+    if batches is not None:
+        _finish_laggards(handle, batches)
+    intent = _spilled(handle, Intent(given, str(version), count, tables, tuple(items)))
+    handle.batches.commit(lambda batches: begin_batch(batches, intent))
+    recorded = handle.batches.known
+    found = None if recorded is None else recorded.find(given)
+    if found is None:
+        raise ConflictError(f"write {given} to stream `{handle.name}` was not recorded; write again")
+    finish(handle, given)
+    return as_commit(found)
+
+
+def as_commit(outcome: Outcome) -> StreamCommit:
+    """Return what a write came to."""
+    return StreamCommit(as_version(outcome.version), outcome.rows, outcome.tables)
+
+
+def find_done(handle: StreamHandle, token: str) -> Outcome | None:
+    """Find what a write with this token came to; one that was left unfinished is finished now."""
+    batches = handle.batches.refresh()
+    found = None if batches is None else batches.find(token)
+    if found is not None:
+        finish(handle, token)
+    return found
+
+
+def finish_pending(handle: StreamHandle) -> int:
+    """Finish every write that somebody left unfinished, and return the number of writes that there were."""
+    batches = handle.batches.refresh()
+    if batches is None:
+        return 0
+    for token in batches.pending:
+        finish(handle, token)
+    return batches.number
+
+
+def _finish_laggards(handle: StreamHandle, batches: Batches) -> None:
+    """Finish writes that tables are about to forget the tokens of."""
+    for number, intent in list(batches.pending.values()):
+        if batches.number - number >= MOST_BEHIND:
+            finish(handle, intent.token)
+
+
+def finish(handle: StreamHandle, token: str) -> None:
+    """Give all tables of a recorded write their rows. Whoever repeats it changes nothing."""
+    batches = handle.batches.known
+    if batches is None or token not in batches.pending:
+        return
+    _, intent = batches.pending[token]
+    items = _items(handle, intent)
+    version = as_version(intent.version)
+    run_side_by_side(lambda item: append_item(handle, item, token, version), items)
+    handle.batches.commit(lambda batches: end_batch(batches, token))
+    if intent.spilled is not None:
+        with suppress(StorageError):  # a vacuum of the store takes it
+            handle.services.blob.delete([intent.spilled])
+
+
+def append_item(handle: StreamHandle, item: Item, token: str | None, version: Version) -> None:
+    """Give one table its rows; if it was dropped meanwhile, they go to a new table in its place."""
+    log = handle.open_table(item.name)
+    if log.table_id not in {None, item.table_id}:
+        log = TableLog(handle.services, item.name)
+    try:
+        writer = PartWriter(handle.services, log, item.table_id, item.write_id)
+        _append(writer, item.parts, item.schema_id, token)
+    except TableNotFoundError:
+        handle.forget(item.name)
+        _store_again(handle, item, token, version)
+
+
+def _append(writer: PartWriter, stored: Sequence[StoredPart], schema_id: int, token: str | None) -> None:
+    parts = [replace(each.part, run=run) for run, each in enumerate(stored)]
+    present = frozenset(field_id for each in stored for field_id in each.present)
+    writer.append(parts, schema_id, token=token, present=present)
+
+
+def _store_again(handle: StreamHandle, item: Item, token: str | None, version: Version) -> None:
+    """Read back what was stored for a table that is gone, and write it to the table that is there now."""
+    schema = handle.load().history.schemas[item.stream_schema_id]
+    with ExitStack() as held:
+        written = hold_target(handle, held, item.place, version)
+
+        def rows() -> Iterator[pa.RecordBatch]:
+            for stored in item.parts:
+                source = open_part(handle.services.blob, stored.part)
+                yield from read_part(source, stored.part, schema, written.target.schema)
+
+        again = list(store_parts(written.plan(handle), rows(), "0"))
+        _append(written.writer, again, written.target.schema_id, token)
+
+
+def _spilled(handle: StreamHandle, intent: Intent) -> Intent:
+    """Put the parts of a large intent into an object of their own, so that the journal stays small."""
+    data = msgspec.msgpack.encode(intent.items)
+    if len(data) <= INLINE_BYTES:
+        return intent
+    key = f"streams/{handle.known().stream_id}/batches/{handle.services.new_id()}"
+    handle.services.blob.put(key, encode_frame("batch", key, data))
+    return replace(intent, items=(), spilled=key)
+
+
+def _items(handle: StreamHandle, intent: Intent) -> Sequence[Item]:
+    if intent.spilled is None:
+        return intent.items
+    what = f"the intent {intent.spilled}"
+    data = handle.services.blob.find(intent.spilled)
+    if data is None:
+        handle.batches.refresh()  # whoever finished it has deleted it
+        batches = handle.batches.known
+        if batches is None or intent.token not in batches.pending:
+            return ()
+        raise CorruptTableError(what, "it is missing, and its write is not finished")
+    payload = decode_frame(data, "batch", intent.spilled, what=what)
+    try:
+        return msgspec.msgpack.decode(payload, type=tuple[Item, ...])
+    except msgspec.MsgspecError as error:
+        raise CorruptTableError(what, f"its content does not decode ({error})") from None

@@ -1,0 +1,146 @@
+"""A write to several tables is in all of them or in none, once, however often somebody dies in it."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from itertools import count
+from threading import Thread
+from typing import TYPE_CHECKING
+
+import pytest
+
+from instar.errors import CommitOutcomeUnknownError, StorageError
+from instar.storage import MemoryConsensus
+from instar.stream.writing import finish_pending
+from instar.table import drop_table
+from tests.faults import Faults, UnreliableBlob, UnreliableConsensus
+from tests.streams import DeadError, Mortal, events, make_stream, new_world, open_again, sorted_rows
+
+if TYPE_CHECKING:
+    from instar.api.stream import Stream
+
+KINDS = {"regular": "1d", "hourly": "6h"}
+ROWS = 4
+
+
+def _check_whole(stream: Stream, allowed: set[int]) -> int:
+    """Return how many rows there are: the same of both kinds, and no half of a write."""
+    regular, hourly = stream.snapshot().to_arrow(), stream.snapshot("hourly").to_arrow()
+    assert sorted_rows(regular) == sorted_rows(hourly)
+    rows: int = regular.num_rows
+    assert rows in allowed
+    return rows
+
+
+@pytest.mark.parametrize(("after", "spill"), [(False, False), (True, True)])
+def test_a_writer_may_die_at_every_request(after: bool, spill: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever reads next sees all rows of a write or none; repeated with its token, it has happened once."""
+    if spill:
+        monkeypatch.setattr("instar.stream.writing.INLINE_BYTES", 0)
+    seen = set()
+    for at in count(1):
+        world = new_world(consensus=MemoryConsensus())
+        make_stream(world, KINDS).write(events([1], each=1), version="v0.0.1", token="before")
+        mortal = Mortal(at, after=after)
+        with suppress(DeadError):
+            open_again(world, mortal.services(world)).write(events([1, 0]), version="v0.0.1", token="t")
+        if not mortal.dead:
+            break
+        seen.add(_check_whole(open_again(world), {1, 1 + ROWS}))
+        for _ in range(2):
+            commit = open_again(world).write(events([1, 0]), version="v0.0.1", token="t")
+            assert commit.rows == ROWS
+        assert _check_whole(open_again(world), {1 + ROWS}) == 1 + ROWS
+        left = [stored.key for stored in world.blob.list("streams")]
+        assert not left or spill
+    assert seen == {1, 1 + ROWS}
+
+
+def test_a_lost_answer_is_found_out() -> None:
+    """With requests that fail or get no answer at random, each write happens once or says that it did not."""
+    world = new_world()
+    make_stream(world, KINDS)
+    faults = Faults(seed=7)
+    services = world.services(
+        lambda blob: UnreliableBlob(blob, faults), lambda logs: UnreliableConsensus(logs, faults)
+    )
+    stream = open_again(world, services)
+    done = 0
+    for number in range(12):
+        for _ in range(100):
+            faults.rate = 0.05
+            try:
+                stream.write(events([number]), version="v0.0.1", token=f"t{number}")
+            except (StorageError, CommitOutcomeUnknownError):
+                continue
+            finally:
+                faults.rate = 0
+            done += 1
+            break
+    assert done == 12
+    _check_whole(open_again(world), {24})
+
+
+def test_a_table_that_is_dropped_meanwhile_is_made_anew() -> None:
+    """Rows on their way to a table that somebody drops are not lost: they are in a new table of its name."""
+    world = new_world()
+    stream = make_stream(world, KINDS)
+    stream.write(events([1, 0], each=1), version="v0.0.1")
+    counter = Mortal()
+    rival = world.services()
+    dropped = stream.tables("regular")[0].name
+
+    def drop(operation: str, key: str) -> None:
+        if operation == "append" and key.startswith("@batches") and not gone:
+            gone.append(key)
+            drop_table(rival, dropped)
+
+    gone: list[str] = []
+    counter.faults.after = drop
+    open_again(world, counter.services(world)).write(events([1, 0]), version="v0.0.1", token="t")
+    assert gone
+    assert stream.snapshot().to_arrow().num_rows == ROWS + 1
+    assert stream.snapshot("hourly").to_arrow().num_rows == ROWS + 2
+
+
+def test_a_write_to_a_dropped_table_makes_it_anew() -> None:
+    """A writer that remembers a table which is gone creates it again, known to the stream."""
+    world = new_world()
+    stream = make_stream(world, {"regular": "1d"})
+    stream.write(events([0]), version="v0.0.1")
+    drop_table(world.services(), stream.tables()[0].name)
+    assert stream.tables() == []
+    stream.write(events([0]), version="v0.0.1")
+    assert [table.rows for table in open_again(world).tables()] == [2]
+
+
+def test_readers_see_no_half_of_a_write_that_is_going_on() -> None:
+    """However a reader and a writer meet, each write is in all tables that are read, or in none."""
+    world = new_world()
+    make_stream(world, KINDS)
+    stop = False
+    errors: list[BaseException] = []
+
+    def write() -> None:
+        try:
+            stream = open_again(world)
+            for number in range(25):
+                stream.write(events([1, 0], each=1, amount=number), version="v0.0.1")
+        except BaseException as error:  # noqa: BLE001 -- the test shows it
+            errors.append(error)
+
+    writers = [Thread(target=write) for _ in range(2)]
+    for writer in writers:
+        writer.start()
+    stream = open_again(world)
+    looks = 0
+    while any(writer.is_alive() for writer in writers) or not stop:
+        stop = not any(writer.is_alive() for writer in writers)
+        found = stream.snapshot().to_arrow()
+        per_day = found.group_by("user").aggregate([("amount", "count")]).to_pylist()
+        assert len({row["amount_count"] for row in per_day}) <= 1
+        looks += 1
+    assert not errors
+    assert stream.snapshot().to_arrow().num_rows == 100
+    assert looks > 1
+    assert finish_pending(stream._handle) == 50
