@@ -10,7 +10,7 @@ import msgspec
 from msgspec.structs import replace
 
 from instar.errors import ConflictError, CorruptTableError, StorageError, TableNotFoundError
-from instar.parts import PartLimits, read_part
+from instar.parts import PartLimits
 from instar.schema import plan_migration
 from instar.storage.frame import decode_frame, encode_frame
 from instar.stream.batches import MOST_BEHIND, Intent, Item, begin_batch, end_batch
@@ -18,7 +18,8 @@ from instar.stream.kinds import Kind
 from instar.stream.routing import horizon, route
 from instar.stream.version import as_version
 from instar.table import PartWriter, TableLog, begin_write
-from instar.table.read.rows import open_part
+from instar.table.log.part_set import WrittenPart
+from instar.table.read.rows import read_written
 from instar.table.write.store import ATTEMPTS, StoringPlan, store_parts
 
 if TYPE_CHECKING:
@@ -283,8 +284,8 @@ def _store_again(handle: StreamHandle, item: Item, token: str | None, version: V
 
         def rows() -> Iterator[pa.RecordBatch]:
             for stored in item.parts:
-                source = open_part(handle.services.blob, stored.part)
-                yield from read_part(source, stored.part, schema, written.target.schema)
+                part = WrittenPart(stored.part, 0, schema)
+                yield from read_written(handle.services.blob, part, written.target.schema)
 
         again = list(store_parts(written.plan(handle), rows(), "0"))
         _append(written.writer, again, written.target.schema_id, token)
