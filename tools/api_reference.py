@@ -34,11 +34,23 @@ FUNCTIONS: Final[dict[str, Callable[..., object]]] = {
     "instar.register": instar.register,
     "instar.scan_reports": instar.scan_reports,
 }
-HANDLES: Final = (instar.Store, instar.Table, SchemaUpdate, instar.Snapshot, instar.Listen)
+HANDLES: Final = (
+    instar.Store,
+    instar.Table,
+    SchemaUpdate,
+    instar.Snapshot,
+    instar.Listen,
+    instar.Stream,
+    instar.StreamSnapshot,
+    instar.Evolver,
+)
 VALUES: Final = (
     instar.Commit,
     instar.Changes,
     CommitInfo,
+    instar.StreamCommit,
+    instar.StreamTable,
+    instar.PassReport,
     VacuumReport,
     instar.ScanReport,
     Conjunct,

@@ -18,7 +18,7 @@ from instar.api import (
 )
 from instar.api import open_store as open  # noqa: A004 -- `instar.open` is what people type
 from instar.schema import Schema
-from instar.stream import StreamCommit, Version
+from instar.stream import StreamCommit
 from instar.stream.evolver import PassReport
 from instar.table.read.report import PartReport, ScanReport
 
@@ -38,7 +38,6 @@ __all__ = [
     "StreamSnapshot",
     "StreamTable",
     "Table",
-    "Version",
     "__version__",
     "open",
     "register",

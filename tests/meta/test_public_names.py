@@ -20,7 +20,6 @@ PUBLIC = [
     "StreamSnapshot",
     "StreamTable",
     "Table",
-    "Version",
     "__version__",
     "open",
     "register",

@@ -35,7 +35,7 @@ from instar.stream.evolution import (
     next_action,
 )
 from instar.stream.journal import Codec, Journal
-from instar.stream.judging import Judge, SchemaJudge
+from instar.stream.judging import Judge, QueryJudge
 from instar.stream.queue import load_spill, spill_queue
 from instar.stream.stamp import load_stamp, stamp_table
 from instar.stream.walk import Verdicts, stale_tables
@@ -118,7 +118,7 @@ class StreamEvolver:
         services = handle.services
         self._handle = handle
         self._clock = services.clock
-        self._judge = SchemaJudge() if judge is None else judge
+        self._judge = QueryJudge() if judge is None else judge
         self._holder = holder or f"{services.author()}/{services.new_id()[:8]}"
         self._batch = batch
         self._lead_ms = lead_ms

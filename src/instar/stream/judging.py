@@ -5,14 +5,17 @@ The evolver asks a `Judge`; which rules it follows is the caller's choice.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from instar.schema import History, Kind
+from instar.compat import RULES_VERSION, ColumnsVersion, Level, judge
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from instar.compat import Judgement as FullJudgement
     from instar.schema import Schema
 
-__all__ = ["Judge", "Judgement", "SchemaJudge"]
+__all__ = ["Judge", "Judgement", "QueryJudge"]
 
 
 class Judgement(NamedTuple):
@@ -33,15 +36,18 @@ class Judge(Protocol):
         """Judge a table of an old schema beside one of a new schema."""
 
 
-_UNNOTICED: Final = frozenset({Kind.MADE_NULLABLE})
+class QueryJudge:
+    """Judges as the compatibility check does: would a query over tables of both schemas notice?"""
 
-
-class SchemaJudge:
-    """Judges by names and types: a query notices every difference but that a column may be null."""
-
-    rules = "schema-1"
+    rules = f"query-{RULES_VERSION}"
 
     def judge(self, old: Schema, new: Schema) -> Judgement:
-        """Judge by what the rules of evolution call the changes."""
-        noticed = [change for change in History.start(old).compare(new) if change.kind not in _UNNOTICED]
-        return Judgement(not noticed, tuple(f"`{change.path}` {change.summary}" for change in noticed))
+        """Judge two schemas whose fields have the same ids."""
+        found = judge(ColumnsVersion(old, by_id=True), ColumnsVersion(new, by_id=True))
+        return Judgement(found.query_compatible, tuple(_reasons(found)))
+
+
+def _reasons(found: FullJudgement) -> Iterator[str]:
+    for difference in found.differences:
+        if difference.query is not None and difference.query.level is not Level.SAFE:
+            yield f"`{difference.path}` {difference.what}: {difference.query.reason}"
