@@ -6,6 +6,7 @@
     │   │   └── UnsupportedTypeError    a type that a table cannot hold
     │   ├── AmbiguousEvolutionError     a rename, or a drop and an add? only the caller knows
     │   ├── InvalidNameError            a table name or path that is not allowed
+    │   ├── InvalidEventError           an OpenLineage event that cannot be understood; nothing of it is kept
     │   ├── DataMismatchError           data that does not fit the table; says column, row and why
     │   └── FormatTooNewError           written by a newer instar: upgrade
     ├── NotFoundError                   name something that exists
@@ -62,6 +63,7 @@ __all__ = [
     "FormatTooNewError",
     "IncompatibleSchemaError",
     "InstarError",
+    "InvalidEventError",
     "InvalidNameError",
     "InvalidSchemaError",
     "LeadershipLostError",
@@ -159,6 +161,16 @@ class InvalidNameError(UsageError):
         self.name = name
         self.why = why
         super().__init__(f"{name!r} is not a usable name: {why}")
+
+
+class InvalidEventError(UsageError):
+    """An OpenLineage event, or something else that was sent to the service, cannot be understood."""
+
+    code = "invalid-event"
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"this cannot be taken in, and nothing of it was kept: {why}")
 
 
 class DataMismatchError(UsageError):
@@ -535,6 +547,7 @@ class Disposition:
 DISPOSITIONS: dict[type[InstarError], Disposition] = {
     InstarError: Disposition(70, 500),
     UsageError: Disposition(2, 400),
+    InvalidEventError: Disposition(2, 422),
     NotFoundError: Disposition(3, 404),
     ConflictError: Disposition(4, 409),
     IncompatibleSchemaError: Disposition(5, 422),

@@ -1,0 +1,22 @@
+"""What one event changed about a dataset: around which moments its versions have to be looked at again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+__all__ = ["Change"]
+
+
+class Change(NamedTuple):
+    """A read or a version came, went or moved at a moment, or says something else than before.
+
+    `version_uuid` is the version itself; a read has none. `run_uuid` is whose read or version it is.
+    """
+
+    dataset_uuid: UUID
+    at: int
+    run_uuid: UUID | None
+    version_uuid: UUID | None = None

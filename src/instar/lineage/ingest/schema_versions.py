@@ -1,0 +1,97 @@
+"""Schema versions: one row for each content of a dataset's schema, found again however old it is.
+
+A row is as old as the oldest dataset version that refers to it, and goes when none does.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from sqlalchemy import delete, exists, func, select, update
+
+from instar.lineage.database import add_missing
+from instar.lineage.ids import stable_id
+from instar.lineage.models import DatasetFieldRow, DatasetVersionRow, SchemaVersionFieldRow, SchemaVersionRow
+from instar.lineage.schema_content import FieldContent, SchemaContent, decode_members
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from uuid import UUID
+
+    from sqlalchemy import Connection
+
+__all__ = ["ensure_schema_version", "load_content", "refresh_schema_versions"]
+
+
+def ensure_schema_version(
+    connection: Connection, dataset_uuid: UUID, content: SchemaContent, created_at: int
+) -> UUID:
+    """Return the id of the schema version with this content, which is stored if it is new."""
+    fingerprint = content.fingerprint
+    uuid = stable_id("schema version", dataset_uuid, fingerprint)
+    row = {"uuid": uuid, "dataset_uuid": dataset_uuid, "fingerprint": fingerprint, "created_at": created_at}
+    if connection.scalar(select(SchemaVersionRow.uuid).where(SchemaVersionRow.uuid == uuid)) is not None:
+        return uuid
+    add_missing(connection, SchemaVersionRow, [row])
+    fields = {stable_id("field", dataset_uuid, field.encode()): field for field in content.fields}
+    add_missing(
+        connection,
+        DatasetFieldRow,
+        [
+            {
+                "uuid": key,
+                "dataset_uuid": dataset_uuid,
+                "name": field.name,
+                "type": field.type,
+                "members": field.encode_members(),
+            }
+            for key, field in fields.items()
+        ],
+    )
+    mapping = [{"dataset_schema_version_uuid": uuid, "dataset_field_uuid": key} for key in fields]
+    add_missing(connection, SchemaVersionFieldRow, mapping)
+    return uuid
+
+
+def load_content(connection: Connection, uuid: UUID) -> SchemaContent:
+    """Return the content of a schema version."""
+    fields = connection.execute(
+        select(DatasetFieldRow.name, DatasetFieldRow.type, DatasetFieldRow.members)
+        .join(SchemaVersionFieldRow, SchemaVersionFieldRow.dataset_field_uuid == DatasetFieldRow.uuid)
+        .where(SchemaVersionFieldRow.dataset_schema_version_uuid == uuid)
+    )
+    return SchemaContent.of([FieldContent(name, type_, decode_members(text)) for name, type_, text in fields])
+
+
+def refresh_schema_versions(connection: Connection, uuids: Iterable[UUID | None]) -> None:
+    """Work out the age of schema versions again after versions changed; delete those that none refers to."""
+    for uuid in sorted({uuid for uuid in uuids if uuid is not None}):
+        oldest = [
+            connection.scalar(select(func.min(DatasetVersionRow.created_at)).where(column == uuid))
+            for column in (
+                DatasetVersionRow.declared_schema_version_uuid,
+                DatasetVersionRow.dataset_schema_version_uuid,
+            )
+        ]
+        times = [at for at in oldest if at is not None]
+        if times:
+            connection.execute(
+                update(SchemaVersionRow)
+                .where(SchemaVersionRow.uuid == uuid, SchemaVersionRow.created_at != min(times))
+                .values(created_at=min(times))
+            )
+        else:
+            delete_schema_version(connection, uuid)
+
+
+def delete_schema_version(connection: Connection, uuid: UUID) -> None:
+    """Delete a schema version, and the fields that were only in it."""
+    mapping = SchemaVersionFieldRow.dataset_field_uuid
+    own = select(mapping).where(SchemaVersionFieldRow.dataset_schema_version_uuid == uuid)
+    fields = list(connection.scalars(own))
+    connection.execute(delete(SchemaVersionRow).where(SchemaVersionRow.uuid == uuid))
+    connection.execute(
+        delete(DatasetFieldRow).where(
+            DatasetFieldRow.uuid.in_(fields), ~exists().where(mapping == DatasetFieldRow.uuid)
+        )
+    )

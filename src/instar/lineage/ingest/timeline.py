@@ -1,0 +1,256 @@
+"""The versions of a dataset in the order of time, and who read which of them.
+
+A version is current from its moment until the next one's. Whoever reads the dataset meanwhile, under any of
+its names, reads that version, and amends its schema with the fields that it saw. Reads before the first
+version belong to one that is made for them. All of this is worked out again around the moments that an event
+touches, so it never depends on the order in which events came.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from sqlalchemy import delete, func, or_, select, true, update
+
+from instar.lineage.database import insert
+from instar.lineage.ids import stable_id
+from instar.lineage.ingest.names import NO_STAMP
+from instar.lineage.ingest.schema_versions import (
+    ensure_schema_version,
+    load_content,
+    refresh_schema_versions,
+)
+from instar.lineage.models import DatasetRow, DatasetVersionRow, FacetRow, ObservedSchemaRow, RunInputRow
+from instar.lineage.schema_content import SchemaContent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from uuid import UUID
+
+    from sqlalchemy import ColumnElement, Connection, Row
+
+    from instar.lineage.ingest.changes import Change
+
+    Version = Row[*tuple[Any, ...]]
+
+__all__ = ["Timeline"]
+
+_V: Final = DatasetVersionRow
+_R: Final = RunInputRow
+_COLUMNS: Final = (
+    _V.uuid,
+    _V.dataset_uuid,
+    _V.run_uuid,
+    _V.created_at,
+    _V.current_at,
+    _V.declared_schema_version_uuid,
+    _V.dataset_schema_version_uuid,
+)
+
+
+class Timeline:
+    """The versions of one dataset under all its names."""
+
+    def __init__(self, connection: Connection, root: UUID, members: list[UUID]) -> None:
+        self.connection = connection
+        self.root = root
+        self.members = members
+
+    @staticmethod
+    def load(connection: Connection, datasets: Iterable[UUID]) -> Iterator[Timeline]:
+        """Yield the timeline of each dataset that one of these names means."""
+        roots = select(DatasetRow.root_uuid).where(DatasetRow.uuid.in_(list(datasets)))
+        found: dict[UUID, list[UUID]] = {}
+        members = select(DatasetRow.root_uuid, DatasetRow.uuid).where(DatasetRow.root_uuid.in_(roots))
+        for root, member in connection.execute(members):
+            found.setdefault(root, []).append(member)
+        for root in sorted(found):
+            yield Timeline(connection, root, sorted(found[root]))
+
+    def latest(self) -> Version | None:
+        """Return the version that is current now."""
+        return self._last()
+
+    def before(self, version: Version) -> Version | None:
+        """Return the version before one."""
+        at = version.current_at
+        return self._last(_V.current_at <= at, or_(_V.current_at < at, _V.uuid < version.uuid))
+
+    def after(self, version: Version) -> Version | None:
+        """Return the version after one."""
+        at = version.current_at
+        return self._first(_V.current_at >= at, or_(_V.current_at > at, _V.uuid > version.uuid))
+
+    def read_by(self, at: int, run_uuid: UUID | None) -> Version | None:
+        """Return the version that a run found at a moment: what it writes itself, it has not read."""
+        return self._last(_V.current_at <= at, _not_of(_V.run_uuid, run_uuid))
+
+    def settle(self, changes: Iterable[Change], *, whole: bool = False) -> None:
+        """Work out again what depends on these changes, or everything."""
+        here = [change for change in changes if change.dataset_uuid in self.members]
+        affected = self._settle_unwritten()
+        if whole:
+            affected |= set(self.connection.scalars(select(_V.uuid).where(_V.dataset_uuid.in_(self.members))))
+        for change in here:
+            affected |= self._around(change)
+        for uuid in sorted(affected):
+            self._settle_schema(uuid)
+        self._settle_current()
+
+    def _around(self, change: Change) -> set[UUID]:
+        """Return the versions whose readers a change may have changed."""
+        found = {change.version_uuid}
+        for run_uuid in (change.run_uuid, None):
+            version = self.read_by(change.at, run_uuid)
+            if version is not None:
+                earlier = self.before(version)
+                found |= {version.uuid, earlier.uuid if earlier is not None else None}
+        return {uuid for uuid in found if uuid is not None}
+
+    # What was read before anybody wrote
+
+    def _settle_unwritten(self) -> set[UUID]:
+        """Make, move or remove the version that stands for what was there before the first write."""
+        uuid = stable_id("unwritten", self.root)
+        ids = [stable_id("unwritten", member) for member in self.members]
+        rows = self.connection.execute(select(*_COLUMNS).where(_V.uuid.in_(ids))).all()
+        old = {row.uuid: row for row in rows}
+        at = self._unwritten_since(ids)
+        for stray in old.keys() - ({uuid} if at is not None else set()):
+            self._remove(old[stray])
+        if at is None or (uuid in old and old[uuid].current_at == at):
+            return self._neighbours_of_first(ids) if old and at is None else set()
+        if uuid in old:
+            values = {"created_at": at, "current_at": at}
+            self.connection.execute(update(_V).where(_V.uuid == uuid).values(**values))
+        else:
+            row = {"uuid": uuid, "dataset_uuid": self.root, "created_at": at, "current_at": at}
+            self.connection.execute(insert(self.connection, _V).values(**row, declared_stamp=NO_STAMP))
+        return {uuid} | self._neighbours_of_first(ids)
+
+    def _unwritten_since(self, unwritten: list[UUID]) -> int | None:
+        """Return when the dataset was first read, if nobody had written it before."""
+        first = self._first(_V.uuid.not_in(unwritten))
+        earliest = select(func.min(_R.at)).where(_R.dataset_uuid.in_(self.members))
+        if first is None:
+            return self.connection.scalar(earliest)
+        others = self.connection.scalar(earliest.where(_not_of(_R.run_uuid, first.run_uuid)))
+        own = None
+        if first.run_uuid is not None:
+            own = self.connection.scalar(earliest.where(_R.run_uuid == first.run_uuid))
+        times = [others] if others is not None and others < first.current_at else []
+        times += [min(own, first.current_at - 1)] if own is not None else []
+        return min(times, default=None)
+
+    def _neighbours_of_first(self, unwritten: list[UUID]) -> set[UUID]:
+        first = self._first(_V.uuid.not_in(unwritten))
+        return {first.uuid} if first is not None else set()
+
+    def _remove(self, version: Version) -> None:
+        self.connection.execute(delete(FacetRow).where(FacetRow.owner_uuid == version.uuid))
+        self.connection.execute(delete(_V).where(_V.uuid == version.uuid))
+        refresh_schema_versions(self.connection, [version.dataset_schema_version_uuid])
+
+    # Schemas
+
+    def _settle_schema(self, uuid: UUID) -> None:
+        """Point a version at its schema as its readers saw it."""
+        version = self.connection.execute(select(*_COLUMNS).where(_V.uuid == uuid)).first()
+        if version is None:
+            return
+        schema = self._schema(version)
+        if schema != version.dataset_schema_version_uuid:
+            statement = update(_V).where(_V.uuid == uuid).values(dataset_schema_version_uuid=schema)
+            self.connection.execute(statement)
+        refresh_schema_versions(self.connection, {schema, version.dataset_schema_version_uuid})
+
+    def _schema(self, version: Version) -> UUID | None:
+        declared: UUID | None = version.declared_schema_version_uuid
+        seen = self._seen(version) if version.current_at is not None else []
+        if not seen:
+            return declared
+        content = load_content(self.connection, declared) if declared is not None else SchemaContent(())
+        amended = content
+        for text in seen:
+            amended = amended.amended(SchemaContent.decode(text))
+        if amended == content:
+            return declared
+        return ensure_schema_version(self.connection, version.dataset_uuid, amended, version.created_at)
+
+    def _seen(self, version: Version) -> list[str]:
+        """Return the fields that readers of a version saw, the latest last; equal ones once."""
+        following = self.after(version)
+        last = (
+            select(func.max(_R.at))
+            .where(
+                _R.observed_uuid == ObservedSchemaRow.uuid,
+                _R.at >= version.current_at,
+                _not_of(_R.run_uuid, version.run_uuid),
+            )
+            .correlate(ObservedSchemaRow)
+        )
+        if following is not None:
+            last = last.where(_R.at < following.current_at)
+        rows = self.connection.execute(
+            select(ObservedSchemaRow.content, last.scalar_subquery().label("at")).where(
+                ObservedSchemaRow.dataset_uuid.in_(self.members)
+            )
+        )
+        found = [(row.at, row.content) for row in rows if row.at is not None]
+        if following is not None and following.run_uuid is not None:
+            found += self._seen_by_writer(version, following)
+        return [content for _, content in sorted(found)]
+
+    def _seen_by_writer(self, version: Version, following: Version) -> list[tuple[int, str]]:
+        """Return what the writer of the next version saw, if its first event is also its last."""
+        reads = self.connection.execute(
+            select(_R.at, ObservedSchemaRow.content)
+            .join(ObservedSchemaRow, ObservedSchemaRow.uuid == _R.observed_uuid)
+            .where(
+                _R.run_uuid == following.run_uuid,
+                _R.dataset_uuid.in_(self.members),
+                _R.at >= following.current_at,
+            )
+        )
+        found = []
+        for at, content in reads.all():
+            holder = self.read_by(at, following.run_uuid)
+            if holder is not None and holder.uuid == version.uuid:
+                found.append((at, content))
+        return found
+
+    # What is current
+
+    def _settle_current(self) -> None:
+        latest = self.latest()
+        others = [member for member in self.members if member != self.root]
+        wanted = {self.root: latest.uuid if latest is not None else None, **dict.fromkeys(others)}
+        column = DatasetRow.current_version_uuid
+        rows = self.connection.execute(
+            select(DatasetRow.uuid, column).where(DatasetRow.uuid.in_(self.members))
+        ).all()
+        for uuid, current in rows:
+            if current != wanted[uuid]:
+                statement = update(DatasetRow).where(DatasetRow.uuid == uuid)
+                self.connection.execute(statement.values(current_version_uuid=wanted[uuid]))
+
+    def _first(self, *conditions: ColumnElement[bool]) -> Version | None:
+        order = (_V.current_at, _V.uuid)
+        return self._one(conditions, order)
+
+    def _last(self, *conditions: ColumnElement[bool]) -> Version | None:
+        order = (_V.current_at.desc(), _V.uuid.desc())
+        return self._one(conditions, order)
+
+    def _one(self, conditions: tuple[ColumnElement[bool], ...], order: tuple[Any, ...]) -> Version | None:
+        """Return the first of the versions that are or were current, from an index in this order."""
+        mine = (
+            _V.dataset_uuid == self.root if self.members == [self.root] else _V.dataset_uuid.in_(self.members)
+        )
+        statement = select(*_COLUMNS).where(mine, _V.current_at.is_not(None), *conditions)
+        return self.connection.execute(statement.order_by(*order).limit(1)).first()
+
+
+def _not_of(column: Any, run_uuid: UUID | None) -> ColumnElement[bool]:  # noqa: ANN401 -- a column of either table
+    """Say that a row belongs to another run, or to none."""
+    return true() if run_uuid is None else or_(column.is_(None), column != run_uuid)

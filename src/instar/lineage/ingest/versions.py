@@ -1,0 +1,82 @@
+"""Dataset versions that an event makes: one for each run and output, whichever event comes first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import or_, select, update
+
+from instar.lineage.database import insert
+from instar.lineage.ingest.changes import Change
+from instar.lineage.ingest.names import NO_STAMP
+from instar.lineage.ingest.schema_versions import ensure_schema_version, refresh_schema_versions
+from instar.lineage.models import DatasetVersionRow
+
+if TYPE_CHECKING:
+    from sqlalchemy import ColumnElement, Connection
+
+    from instar.lineage.ingest.mentions import Mention, Mentions
+    from instar.lineage.ingest.runs import RecordedRun
+
+__all__ = ["record_versions"]
+
+
+def record_versions(connection: Connection, mentions: Mentions, run: RecordedRun | None) -> list[Change]:
+    """Store the versions of the outputs of an event, and what its run's state means for all its outputs."""
+    outputs = {mention.made: mention for mention in mentions.outputs if mention.made is not None}
+    wanted: list[ColumnElement[bool]] = [DatasetVersionRow.uuid.in_(list(outputs))]
+    if run is not None:
+        wanted.append(DatasetVersionRow.run_uuid == run.uuid)
+    table = DatasetVersionRow.__table__
+    rows = connection.execute(select(table).where(or_(*wanted))).mappings()
+    known = {row["uuid"]: dict(row) for row in rows}
+    changes: list[Change] = []
+    for uuid in sorted(known.keys() | outputs.keys()):
+        changes += _record(connection, mentions, run, known.get(uuid), outputs.get(uuid))
+    return changes
+
+
+def _record(
+    connection: Connection,
+    mentions: Mentions,
+    run: RecordedRun | None,
+    old: dict[str, Any] | None,
+    mention: Mention | None,
+) -> list[Change]:
+    event = mentions.event
+    new = dict(old) if old is not None else _new_version(mentions, mention)
+    if mention is not None:
+        new["created_at"] = min(new["created_at"], event.at)
+        if mention.schema is not None and event.stamp > new["declared_stamp"]:
+            new["declared_stamp"] = event.stamp
+            new["declared_schema_version_uuid"] = ensure_schema_version(
+                connection, mention.uuid, mention.schema, new["created_at"]
+            )
+    new["current_at"] = run.current_at(new["created_at"]) if run is not None else new["created_at"]
+    if old == new:
+        return []
+    if old is None:
+        connection.execute(insert(connection, DatasetVersionRow).values(**new))
+    else:
+        connection.execute(
+            update(DatasetVersionRow).where(DatasetVersionRow.uuid == new["uuid"]).values(**new)
+        )
+    moments = {moment["current_at"] for moment in (old, new) if moment is not None} - {None}
+    moments |= set() if moments else {new["created_at"]}
+    gone = {old["declared_schema_version_uuid"]} if old is not None else set()
+    refresh_schema_versions(connection, gone | {new["declared_schema_version_uuid"]})
+    return [Change(new["dataset_uuid"], at, new["run_uuid"], new["uuid"]) for at in sorted(moments)]
+
+
+def _new_version(mentions: Mentions, mention: Mention | None) -> dict[str, Any]:
+    assert mention is not None  # noqa: S101 -- what is not known is mentioned
+    return {
+        "uuid": mention.made,
+        "dataset_uuid": mention.uuid,
+        "run_uuid": mentions.run_uuid,
+        "created_at": mentions.event.at,
+        "current_at": None,
+        "declared_schema_version_uuid": None,
+        "declared_stamp": NO_STAMP,
+        "dataset_schema_version_uuid": None,
+    }
