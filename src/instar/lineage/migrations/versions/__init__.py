@@ -1,1 +1,0 @@
-"""One module for each step; a step that was released never changes."""
