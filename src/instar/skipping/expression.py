@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BOOLEAN",
+    "DEEPEST",
+    "TOO_DEEP",
     "Anything",
     "Call",
     "Column",
@@ -36,6 +38,10 @@ Value = bool | int | float | str | bytes | PyDecimal
 
 BOOLEAN: Final = Primitive("boolean")
 TIMESTAMP: Final = Primitive("timestamp")
+
+DEEPEST: Final = 100
+"""How deep an expression may be nested. Front ends put `TOO_DEEP` in place of what is deeper, so whatever
+walks an expression may call itself without fear for the stack."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +106,18 @@ class Call:
 
 Expression = Column | Literal | Now | Anything | Call
 
+TOO_DEEP: Final = Anything("…")
+"""What stands for an expression that is nested too deeply: it may come to anything, so it decides nothing."""
+
 
 def walk(expression: Expression) -> Iterator[Expression]:
     """Yield an expression and everything in it, parents first."""
-    yield expression
-    if isinstance(expression, Call):
-        for arg in expression.args:
-            yield from walk(arg)
+    waiting = [expression]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        if isinstance(one, Call):
+            waiting += reversed(one.args)
 
 
 def fields_needed(expression: Expression) -> frozenset[int]:

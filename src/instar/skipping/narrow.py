@@ -34,6 +34,10 @@ class Scope:
 
     columns: Mapping[int, Results]
     now: Results
+    may_look_again: bool = True
+    """Whether a condition may be looked at once more, knowing what others say of its columns.
+
+    Not inside of such a second look: each level of nested conditions would take twice as long as the last."""
 
 
 class Want(Enum):

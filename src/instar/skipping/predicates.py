@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
 from typing import TYPE_CHECKING, Final
@@ -31,10 +32,11 @@ def _and(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     for before, arg in pairwise(call.args):
         right = evaluate(arg, scope)
         joined = logic.conjunction(result, right)
-        if joined.truth.true.any():
+        if scope.may_look_again and joined.truth.true.any():
             inner = assume(before, Want.TRUE, inner, evaluate)
             if _differs(arg, scope, inner):
-                true = joined.truth.true & evaluate(arg, inner).truth.true
+                again = evaluate(arg, replace(inner, may_look_again=False))
+                true = joined.truth.true & again.truth.true
                 joined = truth_of(true, joined.truth.false, joined.null, joined.fail)
         result = joined
     return result

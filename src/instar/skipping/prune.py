@@ -142,8 +142,8 @@ def outcomes(expression: Expression, scope: Scope) -> Outcomes:
 def _all_of(parts: tuple[Expression, ...], scope: Scope) -> Outcomes:
     each = [outcomes(part, scope) for part in parts]
     excluded = np.logical_or.reduce(np.broadcast_arrays(*(one.excluded for one in each)))
-    if not excluded.all():
-        inner = _narrowed(parts, each, scope)
+    if scope.may_look_again and not excluded.all():
+        inner = replace(_narrowed(parts, each, scope), may_look_again=False)
         for part, plain in zip(parts, each, strict=True):
             if any(inner.columns.get(id_) is not scope.columns.get(id_) for id_ in fields_needed(part)):
                 excluded = excluded | (~outcomes(part, inner).true & ~plain.fail)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
-from tests.spark.skipping.poison import COLUMNS, EPOCH, POISON
+from tests.spark.skipping.poison import COLUMNS, ENDS, EPOCH, POISON, spark_literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -354,6 +354,8 @@ def _leaf(random: Random, type_: str) -> Node:
 def _literal(random: Random, type_: str) -> str:
     if random.random() < 0.03:
         return f"cast(null as {type_})"
+    if type_ in ENDS and random.random() < 0.08:
+        return spark_literal(random.choice(ENDS[type_]), type_)
     value: Any = random.choice(POISON[type_])
     match type_:
         case "boolean":

@@ -10,6 +10,8 @@ import math
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from instar.schema import parse_schema_ddl
 from instar.stats import FieldStats
 
@@ -17,7 +19,17 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from random import Random
 
-__all__ = ["COLUMNS", "EPOCH", "POISON", "SCHEMA", "make_part", "spark_literal", "stats_of"]
+__all__ = [
+    "COLUMNS",
+    "ENDS",
+    "EPOCH",
+    "POISON",
+    "SCHEMA",
+    "local_time",
+    "make_part",
+    "spark_literal",
+    "stats_of",
+]
 
 COLUMNS = {
     "b": "boolean",
@@ -108,6 +120,23 @@ POISON: dict[str, tuple[Any, ...]] = {
     ),
 }
 POISON["timestamp_ntz"] = POISON["timestamp"]
+_NEAR = {
+    "date": (0, 1, 2, 3, 5, 6, 30, 31, 90, 200, 365, 366, 400),
+    "timestamp": (0, 1, 999_999, 1_000_000, 3_600_000_000, *(_DAY * days for days in (1, 2, 7, 31, 366))),
+}
+ENDS: dict[str, tuple[int, ...]] = {
+    type_: tuple(
+        end
+        for distance in _NEAR[near]
+        for end in (-(1 << bits - 1) + distance, (1 << bits - 1) - 1 - distance)
+    )
+    for type_, near, bits in (
+        ("date", "date", 32),
+        ("timestamp", "timestamp", 64),
+        ("timestamp_ntz", "timestamp", 64),
+    )
+}
+"""The first and the last days that dates and times reach: a step from there may not fit."""
 _STEPS = {"date": 40, "timestamp": 3 * _DAY, "timestamp_ntz": 3 * _DAY, "bigint": 50, "int": 50, "tinyint": 5}
 
 
@@ -121,6 +150,8 @@ def _make_column(random: Random, type_: str, rows: int) -> list[Any]:
     way = random.random()
     if way < 0.05:
         return [None] * rows
+    if type_ in ENDS and way < 0.15:
+        return _make_end(random, type_, rows)
     if way < 0.2:
         values = [random.choice(pool)] * rows
     elif way < 0.5 or type_ not in _STEPS:
@@ -133,6 +164,18 @@ def _make_column(random: Random, type_: str, rows: int) -> list[Any]:
     if random.random() < 0.3:
         values[random.randrange(rows)] = None
     return values
+
+
+def _make_end(random: Random, type_: str, rows: int) -> list[Any]:
+    """Make a column whose range ends where its type does, and begins nearby or far away."""
+    ends = ENDS[type_]
+    low, high = min(ends), max(ends)
+    near = _NEAR.get(type_, _NEAR["timestamp"])[-1]
+    first, last = random.choice(((low, low + near), (high - near, high), (low, high), (0, high), (low, 0)))
+    inside = [end for end in ends if first <= end <= last]
+    return [
+        random.choice(inside) if random.random() < 0.7 else random.randint(first, last) for _ in range(rows)
+    ]
 
 
 def stats_of(random: Random, values: Sequence[Any], type_: str) -> FieldStats | None:
@@ -184,5 +227,14 @@ def spark_literal(value: Any, type_: str) -> str:  # noqa: ANN401 -- a value of 
         case "timestamp":
             return f"timestamp_micros({value})"
         case "timestamp_ntz":
-            return f"timestamp_ntz'{EPOCH + dt.timedelta(microseconds=value)}'"
+            return local_time(value)
     return f"cast('{value}' as {type_})"
+
+
+def local_time(micros: int) -> str:
+    """Write a timestamp without a time zone as SQL, in any year that there is."""
+    seconds, fraction = divmod(micros, 1_000_000)
+    date, clock = str(np.datetime64(seconds, "s")).split("T")
+    year, month, day = date.rsplit("-", 2)
+    sign = "-" if year.startswith("-") else "+"
+    return f"cast('{sign}{year.lstrip('-'):0>4}-{month}-{day} {clock}.{fraction:06}' as timestamp_ntz)"

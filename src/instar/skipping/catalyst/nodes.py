@@ -56,20 +56,18 @@ def read_nodes(text: str, lost: Mapping[int, Mapping[str, Any]] | None = None) -
     given = json.loads(text)
     if not isinstance(given, list) or not given:
         raise ValueError("not the JSON of an expression")
-    node, end = _read(given, 0, lost or {})
-    if end != len(given):
+    # From the end, so that children are there before their parent, however deep they are.
+    read: list[Node] = []
+    for at in reversed(range(len(given))):
+        fields = {**given[at], **(lost or {}).get(at, {})}
+        count = int(fields["num-children"])
+        if count > len(read):
+            raise ValueError("children are missing")
+        children = tuple(read.pop() for _ in range(count))
+        read.append(Node(str(fields["class"]).rpartition(".")[2], fields, children))
+    if len(read) != 1:
         raise ValueError("more than one expression")
-    return node
-
-
-def _read(given: list[dict[str, Any]], start: int, lost: Mapping[int, Mapping[str, Any]]) -> tuple[Node, int]:
-    fields = {**given[start], **lost.get(start, {})}
-    children = []
-    position = start + 1
-    for _ in range(int(fields["num-children"])):
-        child, position = _read(given, position, lost)
-        children.append(child)
-    return Node(str(fields["class"]).rpartition(".")[2], fields, tuple(children)), position
+    return read[0]
 
 
 def find_type(value: object) -> Type | None:

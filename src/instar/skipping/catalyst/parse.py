@@ -14,7 +14,17 @@ from instar.skipping.catalyst.literals import held_literal, read_literal
 from instar.skipping.catalyst.nodes import Node, find_type, read_nodes
 from instar.skipping.catalyst.steps import timestamp_add
 from instar.skipping.coercion import DATE, LONG, TIMESTAMP, cast
-from instar.skipping.expression import BOOLEAN, Anything, Call, Column, Expression, Literal, Now
+from instar.skipping.expression import (
+    BOOLEAN,
+    DEEPEST,
+    TOO_DEEP,
+    Anything,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    Now,
+)
 from instar.skipping.functions import Function, Mode
 from instar.skipping.kinds import comparable, name_of
 from instar.skipping.wording import word_call
@@ -78,9 +88,19 @@ class Reader:
         self.zone = zone
         self.shared: list[Expression] = []
         """Expressions that others refer to; only the innermost is known for sure."""
+        self._depth = 0
 
     def read(self, node: Node) -> Expression:
-        """Read one node and everything below it."""
+        """Read one node and everything below it, but not deeper than an expression may be."""
+        if self._depth >= DEEPEST:
+            return TOO_DEEP
+        self._depth += 1
+        try:
+            return self._read(node)
+        finally:
+            self._depth -= 1
+
+    def _read(self, node: Node) -> Expression:
         if "replacement" in node.fields and len(node.children) == 1:
             return self.read(node.children[0])
         if node.name in _WRAPPERS and len(node.children) == 1:

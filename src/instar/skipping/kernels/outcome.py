@@ -8,20 +8,26 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from functools import reduce
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
 from instar.skipping.exact import Ints, compact, constant
 from instar.skipping.functions import Mode
-from instar.skipping.kinds import limits
-from instar.skipping.spans import NO, YES, Mask, Span, Truth, Whole, full_span
+from instar.skipping.kinds import limits, name_of
+from instar.skipping.spans import NO, YES, Mask, Span, Truth, Whole, full_span, restrict
+from instar.skipping.zones import DAY
 
 if TYPE_CHECKING:
     from instar.schema import Type
-    from instar.skipping.expression import Call
+    from instar.skipping.expression import Call, Expression
 
-__all__ = ["Kernel", "Outcome", "any_value", "fitted", "predicate", "unknown"]
+__all__ = ["Kernel", "Outcome", "any_value", "fitted", "predicate", "unknown", "wary"]
+
+_DAYS: Final = {"date": 1, "timestamp": DAY, "timestamp_ntz": DAY}
+_MARGIN: Final = 400
+"""Days: more than any function of dates goes back or on by itself."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +56,33 @@ def any_value(call: Call, *_: Span) -> Outcome:
 def predicate(true: Mask, false: Mask) -> Outcome:
     """Return the outcome of a test."""
     return Outcome((Truth(true, false),))
+
+
+def wary(kernel: Kernel) -> Kernel:
+    """Say that anything may happen to dates and times in the first and the last days that their types reach.
+
+    Steps on the way to a result, such as the first day of a year or of the next week, may not fit there, and
+    then Spark wraps around in some functions and fails in others.
+    """
+
+    def careful(call: Call, *spans: Span) -> Outcome:
+        outcome = kernel(call, *spans)
+        near = reduce(np.logical_or, map(_near_the_end, call.args, spans), NO)
+        if not near.any():
+            return outcome
+        others = tuple(restrict(span, ~near) for span in outcome.spans)
+        return Outcome((*others, full_span(call.type, near)), outcome.null | near, outcome.fail | near)
+
+    return careful
+
+
+def _near_the_end(arg: Expression, span: Span) -> Mask:
+    unit = _DAYS.get(name_of(arg.type))
+    if unit is None or not isinstance(span, Whole):
+        return NO
+    least, most = limits(arg.type)
+    margin = _MARGIN * unit
+    return np.asarray((span.lo < least + margin) | (span.hi > most - margin), np.bool_)
 
 
 def fitted(lo: Ints, hi: Ints, type_: Type, mode: Mode, *, wraps: bool) -> Outcome:

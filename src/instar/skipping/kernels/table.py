@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from instar.skipping.functions import Function
 from instar.skipping.kernels import arithmetic, calendar, casts, floating, formats, moments, rounding, text
 from instar.skipping.kernels.compare import COMPARISONS
+from instar.skipping.kernels.outcome import wary
 from instar.skipping.kinds import Kind
 
 if TYPE_CHECKING:
@@ -38,23 +39,23 @@ KERNELS: Final[dict[Function, dict[_Kinds, Kernel]]] = {
     Function.LIKE: {(_T, _T, _T): text.like, (_T, _T): text.like},
     Function.PREFIX: {(_T, _W): text.prefix},
     Function.LENGTH: {(_T,): text.length},
-    Function.TRUNC_DATE: {(_W, _T): calendar.trunc_date},
-    Function.TRUNC_TIMESTAMP: {(_T, _W): calendar.trunc_timestamp},
-    Function.LAST_DAY: {(_W,): calendar.last_day},
-    Function.ADD_DAYS: {(_W, _W): moments.add_days},
-    Function.SUBTRACT_DAYS: {(_W, _W): moments.add_days},
-    Function.DATE_DIFFERENCE: {(_W, _W): moments.difference},
-    Function.SUBTRACT_DATES: {(_W, _W): moments.difference},
-    Function.ADD_MONTHS: {(_W, _W): moments.add_months},
-    Function.ADD_MONTHS_TO_TIMESTAMP: {(_W, _W): moments.add_months_to_timestamp},
-    Function.ADD_DAY_TIME: {(_W, _W): moments.add_day_time},
-    Function.SUBTRACT_TIMESTAMPS: {(_W, _W): moments.between},
-    Function.MONTHS_BETWEEN: {(_W, _W, _B): moments.months_between},
+    Function.TRUNC_DATE: {(_W, _T): wary(calendar.trunc_date)},
+    Function.TRUNC_TIMESTAMP: {(_T, _W): wary(calendar.trunc_timestamp)},
+    Function.LAST_DAY: {(_W,): wary(calendar.last_day)},
+    Function.ADD_DAYS: {(_W, _W): wary(moments.add_days)},
+    Function.SUBTRACT_DAYS: {(_W, _W): wary(moments.add_days)},
+    Function.DATE_DIFFERENCE: {(_W, _W): wary(moments.difference)},
+    Function.SUBTRACT_DATES: {(_W, _W): wary(moments.difference)},
+    Function.ADD_MONTHS: {(_W, _W): wary(moments.add_months)},
+    Function.ADD_MONTHS_TO_TIMESTAMP: {(_W, _W): wary(moments.add_months_to_timestamp)},
+    Function.ADD_DAY_TIME: {(_W, _W): wary(moments.add_day_time)},
+    Function.SUBTRACT_TIMESTAMPS: {(_W, _W): wary(moments.between)},
+    Function.MONTHS_BETWEEN: {(_W, _W, _B): wary(moments.months_between)},
     Function.INTERVAL_DAYS: {(_W,): moments.interval_days},
     Function.FORMAT_UNIX_SECONDS: {(_W, _T): formats.format_seconds},
-    Function.FORMAT_TIMESTAMP: {(_W, _T): formats.format_timestamp},
-    Function.FROM_UTC: {(_W, _T): moments.convert_zone},
-    Function.TO_UTC: {(_W, _T): moments.convert_zone},
+    Function.FORMAT_TIMESTAMP: {(_W, _T): wary(formats.format_timestamp)},
+    Function.FROM_UTC: {(_W, _T): wary(moments.convert_zone)},
+    Function.TO_UTC: {(_W, _T): wary(moments.convert_zone)},
 }
 """Kernels by function and kinds of arguments, where both matter."""
 
@@ -66,9 +67,9 @@ _ONE_WHOLE: Final[dict[Function, Kernel]] = {
     Function.MONTH: calendar.date_part,
     Function.DAY: calendar.date_part,
     Function.DAY_OF_YEAR: calendar.date_part,
-    Function.DAY_OF_WEEK: calendar.date_part,
-    Function.WEEKDAY: calendar.date_part,
-    Function.WEEK_OF_YEAR: calendar.date_part,
+    Function.DAY_OF_WEEK: wary(calendar.date_part),
+    Function.WEEKDAY: wary(calendar.date_part),
+    Function.WEEK_OF_YEAR: wary(calendar.date_part),
     Function.HOUR: calendar.clock_part,
     Function.MINUTE: calendar.clock_part,
     Function.SECOND: calendar.clock_part,

@@ -6,8 +6,10 @@ Operators and literals are here; calls by name are in `calls.py`. What is not un
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal as PyDecimal
-from typing import Final
+from math import isfinite
+from typing import Any, Final
 
 import sqlglot
 from sqlglot import exp
@@ -17,7 +19,17 @@ from instar.errors import ColumnNotFoundError, InstarError, UsageError
 from instar.schema import Decimal, Primitive, Schema, Struct, Type, format_path, parse_type_ddl
 from instar.schema.types import MAX_PRECISION
 from instar.skipping.coercion import DOUBLE, INT, LONG, STRING, cast
-from instar.skipping.expression import BOOLEAN, Anything, Call, Column, Expression, Literal, Now
+from instar.skipping.expression import (
+    BOOLEAN,
+    DEEPEST,
+    TOO_DEEP,
+    Anything,
+    Call,
+    Column,
+    Expression,
+    Literal,
+    Now,
+)
 from instar.skipping.functions import Function, Mode
 from instar.skipping.kinds import limits
 from instar.skipping.sql import operators
@@ -52,6 +64,7 @@ _BINARY: Final[dict[type[exp.Expression], Function]] = {
     exp.Mod: Function.REMAINDER,
 }
 _UNIT_FIRST: Final = ("date_add", "dateadd", "timestampadd", "date_diff", "datediff")
+_SHOWN: Final = 500
 _SUFFIXES: Final = ("tinyint", "smallint", "bigint", "float", "double")
 
 
@@ -61,6 +74,8 @@ def read_filter(text: str, schema: Schema, session: Session | None = None) -> Ex
         tree = sqlglot.parse_one(text, dialect=_Dialect)
     except sqlglot.errors.SqlglotError as error:
         raise UsageError(f"{text!r} is not a condition in SQL: {_reason(error)}") from None
+    except RecursionError:  # sqlglot calls itself some twenty times for each parenthesis
+        return replace(TOO_DEEP, type=BOOLEAN)
     if not isinstance(tree, exp.Expression) or not isinstance(tree, exp.Condition):
         raise UsageError(f"{text!r} is not one condition, as it stands after WHERE")
     check_condition(tree, text)
@@ -83,9 +98,19 @@ class Reader:
     def __init__(self, schema: Schema, session: Session) -> None:
         self.schema = schema
         self.session = session
+        self._depth = 0
 
-    def read(self, node: exp.Expression) -> Expression:  # noqa: C901, PLR0912 -- one case for each kind of node
-        """Read one node and everything below it."""
+    def read(self, node: exp.Expression) -> Expression:
+        """Read one node and everything below it, but not deeper than an expression may be."""
+        if self._depth >= DEEPEST:
+            return TOO_DEEP
+        self._depth += 1
+        try:
+            return self._read(node)
+        finally:
+            self._depth -= 1
+
+    def _read(self, node: exp.Expression) -> Expression:  # noqa: C901, PLR0912 -- one case for each kind of node
         if binds_otherwise(node):
             return _opaque(node, BOOLEAN if isinstance(node, COMPARISONS) else None)
         function = _BINARY.get(type(node))
@@ -132,7 +157,8 @@ class Reader:
             case exp.Concat():  # of texts that stand side by side
                 return self.named("concat", node.expressions)
             case exp.DPipe():
-                return self.named("concat", [node.this, node.expression])
+                sides: list[Any] = list(node.flatten())
+                return self.named("concat", sides)
             case exp.Extract():
                 return self.named("date_part", [exp.Literal.string(node.this.name), node.expression])
             case exp.Substring() if node.args.get("start") is not None:
@@ -250,7 +276,8 @@ class Reader:
             # The nearest float of a decimal text is not always that of the nearest double.
             return Literal(float(text), type_) if name == "double" else None
         low, high = limits(type_)
-        return Literal(int(text), type_) if text.isdigit() and low <= int(text) <= high else None
+        known = text.isdigit() and len(text) <= MAX_PRECISION
+        return Literal(int(text), type_) if known and low <= int(text) <= high else None
 
     def _interval(self, node: exp.Interval) -> Expression:
         text = node.this.name if isinstance(node.this, exp.Literal) else None
@@ -298,8 +325,9 @@ class Reader:
 
     def _number(self, text: str) -> Expression:
         if "e" in text.lower():
-            return Literal(float(text), DOUBLE)
-        if "." not in text:
+            real = float(text)
+            return Literal(real, DOUBLE) if isfinite(real) else Anything(_shortened(text))
+        if "." not in text and len(text) <= MAX_PRECISION:
             value = int(text)
             for type_ in (INT, LONG):
                 low, high = limits(type_)
@@ -309,12 +337,20 @@ class Reader:
         digits, scale = len(number.as_tuple().digits), -int(number.as_tuple().exponent)
         precision = max(digits, scale)
         if precision > MAX_PRECISION:
-            return Anything(text)
+            return Anything(_shortened(text))
         return Literal(number, Decimal(precision, scale))
 
 
 def _opaque(node: exp.Expression, type_: Type | None = None) -> Anything:
-    return Anything(node.sql(dialect="spark"), type_)
+    try:
+        return Anything(_shortened(node.sql(dialect="spark")), type_)
+    except RecursionError:
+        return replace(TOO_DEEP, type=type_)
+
+
+def _shortened(text: str) -> str:
+    """Cut a text to what a person may want to see of it."""
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
 def _type(node: exp.DataType) -> Type | None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cached_property
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
 from instar.schema import field_name
@@ -60,35 +61,36 @@ class Filters:
 def _lost(root: Any, text: str) -> Mapping[int, Mapping[str, Any]]:  # noqa: ANN401 -- an expression
     """Ask for what Spark does not print, by the position of the node in the JSON."""
     nodes = json.loads(text)
-    wanted = {at: asked for at, node in enumerate(nodes) if (asked := _asked(node)) is not None}
+    questions = [_asked(node) for node in nodes]
+    ends = _ends(nodes)
+    # How much is wanted of all nodes before each: going only where something is.
+    wanted = list(accumulate((question is not None for question in questions), initial=0))
     found: dict[int, Mapping[str, Any]] = {}
-    if not wanted:
-        return found
-
-    def descend(expression: Any, at: int) -> None:  # noqa: ANN401 -- an expression
-        """Visit the nodes in the order of the JSON, going only where something is wanted."""
-        if at in wanted:
-            found[at] = wanted[at](expression)
-        children = None
-        after = at + 1
+    waiting = [(root, 0)] if wanted[-1] else []
+    while waiting:
+        expression, at = waiting.pop()
+        question = questions[at]
+        if question is not None:
+            found[at] = question(expression)
+        if wanted[ends[at]] == wanted[at + 1]:
+            continue
+        children, child = expression.children(), at + 1
         for number in range(nodes[at]["num-children"]):
-            end = _end(nodes, after)
-            if any(after <= place < end for place in wanted):
-                children = expression.children() if children is None else children
-                descend(children.apply(number), after)
-            after = end
-
-    descend(root, 0)
+            if wanted[ends[child]] > wanted[child]:
+                waiting.append((children.apply(number), child))
+            child = ends[child]
     return found
 
 
-def _end(nodes: Sequence[Mapping[str, Any]], at: int) -> int:
-    """Return where the subtree at a position ends."""
-    left = 1
-    while left:
-        left += nodes[at]["num-children"] - 1
-        at += 1
-    return at
+def _ends(nodes: Sequence[Mapping[str, Any]]) -> list[int]:
+    """Return where the subtree at each position ends, of nodes in preorder."""
+    ends = [0] * len(nodes)
+    for at in reversed(range(len(nodes))):
+        end = at + 1
+        for _ in range(nodes[at]["num-children"]):
+            end = ends[end]
+        ends[at] = end
+    return ends
 
 
 def _asked(node: Mapping[str, Any]) -> Any:  # noqa: ANN401 -- a question to an expression
