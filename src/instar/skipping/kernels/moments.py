@@ -37,8 +37,8 @@ __all__ = [
     "unix_timestamp",
 ]
 
-_MONTHS: Final = 12 * 400_000
-"""More months than a date is away from 1970 for the calendar here to be trusted."""
+_FAR: Final = 1 << 40
+"""More days and months from 1970 than any type reaches, and fewer than the calendar here."""
 
 
 def add_days(call: Call, date: Whole, days: Whole) -> Outcome:
@@ -110,7 +110,7 @@ def months_between(call: Call, end: Whole, start: Whole, _: Span) -> Outcome:
         days = [
             exact.floor_divide(column, constant(DAY)) for column in to_local(span.lo, span.hi, _zone(call))
         ]
-        if any(exact.peak(column) > 30 * _MONTHS for column in days):
+        if any(exact.peak(column) > _FAR for column in days):
             return unknown(call)
         bounds.append([months_of(column.astype(np.int64)) for column in days])
     lo = (bounds[0][0] - bounds[1][1]).astype(np.float64) - 1.1
@@ -163,7 +163,7 @@ def convert_zone(call: Call, stamp: Whole, _: Span) -> Outcome:
 
 def _stepped(days: Ints, months: Ints) -> Ints | None:
     """Add months to days, or give up where the calendar here does not reach."""
-    if exact.peak(days) > 30 * _MONTHS or exact.peak(months) > _MONTHS:
+    if exact.peak(days) > _FAR or exact.peak(months) > _FAR:
         return None
     start = days.astype(np.int64)
     month = months_of(start)
