@@ -18,6 +18,9 @@ from instar.table.read.snapshot import plan_snapshot, resolve_reader
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    import duckdb
+    import pandas as pd
+    import polars as pl
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.table import Services, TableLog
@@ -100,6 +103,55 @@ class Snapshot:
         if where is None:
             return self._hold(read_snapshot(self._services.blob, plan))
         return self._hold(read_filtered(self._services, plan, self._filter(where), self._policy()))
+
+    def head(self, rows: int = 10, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return a few of the rows as Arrow, opening as few parts as that takes; which ones is not said."""
+        found: list[pa.RecordBatch] = []
+        for batch in self.to_batches(columns=columns):
+            found.append(batch.slice(0, rows - sum(one.num_rows for one in found)))
+            if sum(one.num_rows for one in found) >= rows:
+                break
+        shown = self.schema if columns is None else self.schema.select(columns)
+        return pa.Table.from_batches(found, schema=arrow_schema(shown))
+
+    def count(self, where: str | None = None) -> int:
+        """Return how many rows there are, or for how many of them a Spark SQL condition is true."""
+        return sum(batch.num_rows for batch in self.to_batches(where, self.schema.names[:1]))
+
+    def to_pandas(self, where: str | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the rows as a pandas DataFrame; the arguments are those of `to_arrow`."""
+        return self.to_arrow(where, columns).to_pandas()
+
+    def to_polars(self, where: str | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Return the rows as a Polars DataFrame; the arguments are those of `to_arrow`."""
+        import polars as pl  # noqa: PLC0415 -- only who has Polars asks for its frames
+
+        return pl.DataFrame(self.to_arrow(where, columns))
+
+    def to_duckdb(
+        self,
+        connection: duckdb.DuckDBPyConnection | None = None,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> duckdb.DuckDBPyRelation:
+        """Return the rows as a relation of DuckDB, of a connection or of its default one.
+
+        DuckDB reads all rows that it is given: choose them with `where` and `columns`, as for `to_arrow`.
+        """
+        import duckdb  # noqa: PLC0415 -- only who has DuckDB asks for its relations
+
+        return (connection or duckdb.default_connection()).from_arrow(self.to_arrow(where, columns))
+
+    def scan(self) -> pl.LazyFrame:
+        """Return the rows as a Polars LazyFrame: its query reads the columns and opens the parts it needs."""
+        from instar.api.lazy import lazy_frame  # noqa: PLC0415 -- only who has Polars asks for its frames
+
+        return lazy_frame(self)
+
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand the rows to whatever reads Arrow streams, batch by batch."""
+        reader = pa.RecordBatchReader.from_batches(arrow_schema(self.schema), self.to_batches())
+        return reader.__arrow_c_stream__(requested_schema)
 
     def _hold(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Keep the snapshot as long as somebody reads from it, and so the files that it needs."""

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+from instar.api.display import store_html
 from instar.api.evolver import Evolver
 from instar.api.stream import Stream
 from instar.api.table import GRACE_MS, Table
+from instar.errors import TableNotFoundError, UsageError
 from instar.schema import as_schema
 from instar.stream import StreamHandle, list_streams
 from instar.table import (
@@ -27,7 +29,7 @@ from instar.table import (
 from instar.table.log.tables import UNREADABLE, log_names
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
     from instar.errors import InstarError
@@ -190,6 +192,29 @@ class Store:
             self._services = self._services.with_prefix(marker.log_prefix)
             self._unwritten = None
 
+    def __getitem__(self, name: str) -> Table:
+        """Open a table: `store["events"]` is `store.table("events")`."""
+        return self.table(name)
+
+    def __iter__(self) -> Iterator[str]:
+        """Iterate over the names of the tables, in order."""
+        return iter(self.tables())
+
+    def __contains__(self, name: object) -> bool:
+        """Tell whether there is a table of a name."""
+        try:
+            return isinstance(name, str) and bool(self.table(name))
+        except (TableNotFoundError, UsageError):
+            return False
+
+    def __len__(self) -> int:
+        """Return how many tables there are."""
+        return len(self.tables())
+
+    def __bool__(self) -> bool:
+        """Return that this is a store, if an empty one."""
+        return True
+
     def close(self) -> None:
         """Give back leases and connections."""
         self._services.close()
@@ -204,3 +229,6 @@ class Store:
 
     def __repr__(self) -> str:
         return f"Store({self.location!r})"
+
+    def _repr_html_(self) -> str:
+        return store_html(self.location, self.tables())

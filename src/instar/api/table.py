@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from instar.api.display import table_html
 from instar.api.history import describe_entry, schema_of
 from instar.api.listen import Listen
 from instar.api.snapshot import Snapshot
@@ -17,6 +18,10 @@ from instar.table import VacuumReport, check_clock, vacuum_table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import duckdb
+    import pandas as pd
+    import polars as pl
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.api.history import CommitInfo
@@ -162,6 +167,35 @@ class Table:
         """Return the rows as of now as a Spark DataFrame: `snapshot().to_spark(spark)`."""
         return self.snapshot().to_spark(spark)
 
+    def head(self, rows: int = 10) -> pa.Table:
+        """Return a few rows as Arrow: `snapshot().head()`."""
+        return self.snapshot().head(rows)
+
+    def count(self, where: str | None = None) -> int:
+        """Return how many rows there are now, or for how many a condition is true: `snapshot().count()`."""
+        return self.snapshot().count(where)
+
+    def to_pandas(self, where: str | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
+        """Return the rows as of now as a pandas DataFrame: `snapshot().to_pandas()`."""
+        return self.snapshot().to_pandas(where, columns)
+
+    def to_polars(self, where: str | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
+        """Return the rows as of now as a Polars DataFrame: `snapshot().to_polars()`."""
+        return self.snapshot().to_polars(where, columns)
+
+    def to_duckdb(
+        self,
+        connection: duckdb.DuckDBPyConnection | None = None,
+        where: str | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> duckdb.DuckDBPyRelation:
+        """Return the rows as of now as a relation of DuckDB: `snapshot().to_duckdb()`."""
+        return self.snapshot().to_duckdb(connection, where, columns)
+
+    def scan(self) -> pl.LazyFrame:
+        """Return the rows as of now as a Polars LazyFrame: `snapshot().scan()`."""
+        return self.snapshot().scan()
+
     def follow(self, spark: SparkSession) -> DataFrame:
         """Return a DataFrame whose every query reads the rows of its moment, under the schema of now.
 
@@ -259,3 +293,6 @@ class Table:
 
     def __repr__(self) -> str:
         return f"Table({self.name!r})"
+
+    def _repr_html_(self) -> str:
+        return table_html(self.state)

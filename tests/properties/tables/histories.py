@@ -10,7 +10,7 @@ from random import Random
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
-import pandas as pd  # type: ignore[import-untyped] # no stubs for what is needed here
+import pandas as pd
 import pyarrow as pa
 from hypothesis import strategies as st
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import pandas as pd  # type: ignore[import-untyped] # no stubs for what is needed here
+import pandas as pd
 import pyarrow as pa
 import pytest
 

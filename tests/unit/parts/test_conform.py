@@ -8,7 +8,7 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import duckdb
-import pandas as pd  # type: ignore[import-untyped] # no stubs for what two tests need
+import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
