@@ -82,5 +82,17 @@ def bench_skipping(
     _measure("skipping", full, quick, json, directory)
 
 
+@app.command("tpch")
+def bench_tpch(
+    *,
+    full: FullOption = False,
+    quick: QuickOption = False,
+    json: JsonOption = False,
+    directory: DirectoryOption = None,
+) -> None:
+    """Measure the queries of TPC-H over tables with a history of schemas, beside plain Parquet."""
+    _measure("tpch", full, quick, json, directory)
+
+
 if __name__ == "__main__":
     app()

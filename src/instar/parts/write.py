@@ -159,6 +159,8 @@ def _encode(
         write_page_index=True,
         write_page_checksum=True,
         use_compliant_nested_type=True,
+        # As Spark stores them: byte arrays take it nearly twice as long to read.
+        store_decimal_as_integer=True,
         version="2.6",  # timestamps are microseconds in 64 bits, never INT96
     ) as writer:
         for group in _row_groups(table, indices):

@@ -37,7 +37,7 @@ PARQUET = """
     optional int32 field_id=7 f7 (Date);
     optional int64 field_id=8 f8 (Timestamp(isAdjustedToUTC=true, timeUnit=microseconds));
     optional int64 field_id=9 f9 (Timestamp(isAdjustedToUTC=false, timeUnit=microseconds));
-    optional fixed_len_byte_array(4) field_id=10 f10 (Decimal(precision=9, scale=2));
+    optional int32 field_id=10 f10 (Decimal(precision=9, scale=2));
     optional group field_id=11 f11 {
     optional binary field_id=12 f12 (String);
     optional group field_id=13 f13 (List) {

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
+import instar
 from instar.schema import arrow_schema, parse_schema_ddl
 from tests.spark.parts.test_files import LITERALS, PARTS, answers, truth
 
@@ -81,6 +85,41 @@ def test_every_widening_reads_as_the_wider_type(
     with with_settings({**QUICK, **{f"spark.sql.parquet.{name}": value for name, value in settings.items()}}):
         assert answers(queries) == wanted
         assert sorted_rows(frame.toArrow()) == sorted_rows(table.snapshot().to_arrow())
+
+
+@pytest.mark.parametrize("as_integer", [True, False], ids=["integers", "byte arrays"])
+def test_decimals_are_found_beyond_the_digits_of_old_parts(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, *, as_integer: bool
+) -> None:
+    """A literal that an old part could not hold is compared, not cut, however the part stores decimals."""
+    written = partial(_write_decimals, pq.ParquetWriter, as_integer)
+    monkeypatch.setattr("instar.parts.write.pq.ParquetWriter", written)
+    table = store.create_table("t", "id int, a decimal(9,2), b decimal(18,2), c decimal(20,2)")
+    values = [Decimal("-3.25"), Decimal("0.01"), Decimal("2.50")]
+    old = pa.table({"id": pa.array(range(3), pa.int32()), **dict.fromkeys("abc", values)})
+    table.append(old)
+    update = table.evolve().widen_column("a", "decimal(15,2)")
+    update.widen_column("b", "decimal(30,2)").widen_column("c", "decimal(30,2)").commit()
+    instar.register(spark, store)
+    limits = {"a": "9999999999999.99", "b": "1844674407370955161600.01", "c": "1844674407370955161600.01"}
+    queries, wanted = {}, {}
+    for name, frame in {"snapshot": table.read(spark), "view": spark.table("t")}.items():
+        for (column, limit), sign, op in product(limits.items(), ("", "-"), ("<", ">=", "=")):
+            question = f"{column} {op} {sign}{limit}BD"
+            queries[f"{name}: {question}"] = frame.where(question).select("id")
+            all_of_them = (op == "<") == (sign == "")
+            wanted[f"{name}: {question}"] = [0, 1, 2] if op != "=" and all_of_them else []
+    assert answers(queries) == wanted
+    stored = table.snapshot().to_arrow()
+    assert stored.column("b").to_pylist() == values
+    assert stored.schema.field("b").type == pa.decimal128(30, 2)
+
+
+def _write_decimals(
+    writer: type[pq.ParquetWriter], as_integer: bool, *args: object, **options: object
+) -> pq.ParquetWriter:
+    """Write as always, but for how decimals are stored."""
+    return writer(*args, **{**options, "store_decimal_as_integer": as_integer})
 
 
 def nested(wide: int) -> str:

@@ -6,7 +6,6 @@ nothing stands between the proof and Spark's own understanding of them.
 
 from __future__ import annotations
 
-import re
 from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
@@ -15,8 +14,8 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
-from instar.schema import field_name
 from instar.spark.native.file_index import FileGroup, FileSource, Listing, PartIndex
+from instar.spark.native.names import COLUMN_NAME, by_column_name
 from instar.spark.native.relation import make_relation, struct_json
 from instar.table.read.selection import found_violation
 
@@ -32,7 +31,6 @@ if TYPE_CHECKING:
 
 __all__ = ["check_skipped"]
 
-_COLUMN: Final = re.compile(r"f\d+")
 _NOT_OF_A_ROW: Final = ("FAILED_READ_FILE", "INTERNAL_ERROR")
 """Errors that say nothing about what a filter does on a row."""
 
@@ -50,7 +48,7 @@ def check_skipped(
     if not conditions:
         return
     files = {services.blob.location(key): (key, size) for key, size in skipped.files}
-    names = {field_name(field.id): field.name for field in state.history.latest.fields}
+    names = {name: field.name for name, field in by_column_name(state.history.latest.fields).items()}
     audit = _Audit(gateway, conditions, f"instar:/{state.name}@{state.seqno} (audit)", names)
     found = audit.find([(path, size) for path, (_, size) in files.items()])
     if found is not None:
@@ -120,4 +118,6 @@ class _Audit:
 def _is_of_columns(expression: Any) -> bool:  # noqa: ANN401 -- an expression
     """Whether a filter is about columns of the table, and not about times and diffs."""
     names = expression.references().toSeq()
-    return names.nonEmpty() and all(_COLUMN.fullmatch(names.apply(at).name()) for at in range(names.size()))
+    return names.nonEmpty() and all(
+        COLUMN_NAME.fullmatch(names.apply(at).name()) for at in range(names.size())
+    )

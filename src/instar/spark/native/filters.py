@@ -12,9 +12,9 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
-from instar.schema import field_name
 from instar.skipping import Call, Function, Literal, parse_catalyst
 from instar.skipping.expression import BOOLEAN
+from instar.spark.native.names import by_column_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -43,7 +43,7 @@ class Filters:
 
     def read(self, fields: Sequence[Field]) -> Expression:
         """Read the conditions over columns that are called `f<id>`, as one."""
-        named = {field_name(field.id): field for field in fields}
+        named = by_column_name(fields)
         read = [
             parse_catalyst(text, named, self._zone, _lost(expression, text))
             for expression, text in ((own, own.toJSON()) for own in self.expressions)

@@ -18,6 +18,7 @@ from instar.schema import Field, List, Map, Schema, Struct, Type, field_name, sp
 from instar.schema.spark import type_json
 from instar.spark.native.file_index import PartIndex
 from instar.spark.native.gateway import gateway_of
+from instar.spark.native.names import column_name
 from instar.spark.native.relay import install
 
 if TYPE_CHECKING:
@@ -48,15 +49,22 @@ def parts_frame(
     fields: Sequence[Field],
     source: FileSource,
     *,
+    widened: frozenset[int] = frozenset(),
     partitions: Sequence[dict[str, Any]] = (),
     extra: Sequence[dict[str, Any]] = (),
 ) -> DataFrame:
-    """Return a frame over physical columns: fields, `extra` ones, and `partitions` that come with files."""
+    """Return a frame over physical columns: fields, `extra` ones, and `partitions` that come with files.
+
+    `widened` are the ids of fields that Spark must not push filters on, see `widened_decimals`.
+    """
     install()
     gateway = gateway_of(spark)
-    schema = gateway.schema(struct_json([*(_physical_json(field) for field in fields), *extra]))
+    physical = [_physical_json(field, column_name(field.id, widened)) for field in fields]
+    schema = gateway.schema(struct_json([*physical, *extra]))
     relation = make_relation(gateway, PartIndex(gateway, label, struct_json(partitions), source), schema)
-    return DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
+    frame = DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
+    renamed = {column_name(field_id, widened): field_name(field_id) for field_id in sorted(widened)}
+    return frame.withColumnsRenamed(renamed) if renamed else frame
 
 
 def make_relation(gateway: Gateway, index: PartIndex, schema: Any) -> Any:  # noqa: ANN401 -- Java objects
@@ -101,9 +109,8 @@ def looks_physical(type_: Type) -> bool:
     return False
 
 
-def _physical_json(field: Field) -> dict[str, Any]:
-    rename = looks_physical(field.type)
-    return _member_json(field, field_name(field.id), rename=rename)
+def _physical_json(field: Field, name: str) -> dict[str, Any]:
+    return _member_json(field, name, rename=looks_physical(field.type))
 
 
 def _member_json(field: Field, name: str, *, rename: bool) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 from instar.spark.native.adding import add_up
 from instar.spark.native.gateway import gateway_of
+from instar.spark.native.names import widened_decimals
 from instar.spark.native.relation import field_json, parts_frame, shown_column
 from instar.spark.native.scan_source import Branch, SnapshotSource
 
@@ -47,11 +48,15 @@ def snapshot_frame(
         return SnapshotSource(gateway_of(spark), services, branch, read, options or {}, plan, pin)
 
     label = f"instar:/{plan.state.name}@{plan.state.seqno}"
-    scan = scan_frame(spark, f"{label} ({len(plan.scan)} parts)", fields, source(Branch.SCAN, fields))
+    history = plan.state.history
+    widened = widened_decimals(history, (*fields, *history.latest.fields))
+    scan = scan_frame(
+        spark, f"{label} ({len(plan.scan)} parts)", fields, source(Branch.SCAN, fields), widened
+    )
     if not plan.merge:
         return scan
     read = {field.id for field in fields}
-    others = tuple(field for field in plan.state.history.latest.fields if field.id not in read)
+    others = tuple(field for field in history.latest.fields if field.id not in read)
     merge = merge_frame(
         spark,
         plan.state.name,
@@ -59,14 +64,17 @@ def snapshot_frame(
         fields,
         source(Branch.MERGE, (*fields, *others)),
         others=others,
+        widened=widened,
         as_of=plan.as_of,
     )
     return scan.unionAll(merge)
 
 
-def scan_frame(spark: SparkSession, label: str, fields: Sequence[Field], source: ScanSource) -> DataFrame:
+def scan_frame(
+    spark: SparkSession, label: str, fields: Sequence[Field], source: ScanSource, widened: frozenset[int]
+) -> DataFrame:
     """Return the rows of parts as they are."""
-    frame = parts_frame(spark, label, fields, source)
+    frame = parts_frame(spark, label, fields, source, widened=widened)
     return frame.select([shown_column(field) for field in fields])
 
 
@@ -78,6 +86,7 @@ def merge_frame(
     source: ScanSource,
     *,
     others: Sequence[Field] = (),
+    widened: frozenset[int] = frozenset(),
     as_of: int | None = None,
 ) -> DataFrame:
     """Add up the diffs of equal rows; a row that was retracted more often than added is an error.
@@ -87,7 +96,7 @@ def merge_frame(
     grouped = (*fields, *others)
     partitions = [field_json(name, "string") for name in (_BATCH_TS, _BATCH_DIFF)]
     extra = [field_json(name, "long") for name in ("_ts", "_diff")]
-    frame = parts_frame(spark, label, grouped, source, partitions=partitions, extra=extra)
+    frame = parts_frame(spark, label, grouped, source, widened=widened, partitions=partitions, extra=extra)
     if as_of is not None:
         frame = frame.where(F.coalesce(F.col("_ts"), F.col(_BATCH_TS).cast("long")) <= as_of)
     diff = F.coalesce(F.col("_diff"), F.col(_BATCH_DIFF).cast("long"))

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from instar.errors import ReaderFencedError, UsageError
-from instar.schema import Schema, check_reader, field_name
+from instar.schema import Schema, check_reader
 from instar.spark.native.file_index import Keeper, Listing
 from instar.spark.native.gateway import gateway_of
+from instar.spark.native.names import by_column_name, widened_decimals
 from instar.spark.native.plans import columns_read
 from instar.spark.native.scan import merge_frame, scan_frame
 from instar.spark.native.scan_source import Branch, ScanSource
@@ -128,7 +129,8 @@ class _Following:
         read = None if plan is None else columns_read(plan, self.label)
         if read is None:
             return None
-        fields = tuple(field for field in self._reader.schema.fields if field_name(field.id) in read)
+        named = by_column_name(self._reader.schema.fields)
+        fields = tuple(field for name, field in named.items() if name in read)
         return self._reader._replace(schema=Schema(fields)) if fields else self._readable(state)
 
     def _readable(self, state: TableState) -> Reader | None:
@@ -190,9 +192,10 @@ def following_frame(spark: SparkSession, services: Services, log: TableLog) -> D
     following = _Following(gateway_of(spark), services, log, reader)
     label = following.label
     fields = reader.schema.fields
-    scan = scan_frame(spark, label, fields, following.source(Branch.SCAN))
+    widened = widened_decimals(state.history, fields)
+    scan = scan_frame(spark, label, fields, following.source(Branch.SCAN), widened)
     merged = following.source(Branch.MERGE)
-    return scan.unionAll(merge_frame(spark, log.name, f"{label}/merge", fields, merged))
+    return scan.unionAll(merge_frame(spark, log.name, f"{label}/merge", fields, merged, widened=widened))
 
 
 def make_views(spark: SparkSession, frames: Mapping[str, Callable[[SparkSession], DataFrame]]) -> list[str]:
