@@ -114,7 +114,7 @@ def _edited(draw: st.DrawFn, shape: Shape) -> Shape:
         case "drop" if rest:
             changed = rest
         case "reserve" if rest:
-            return shape._replace(**{where: rest, reserved: (*taken, field.number)})
+            return shape._replace(**{where: rest, reserved: (*taken, field.number)})  # type: ignore[arg-type]
         case "retype":
             type_ = draw(st.sampled_from(types))
             changed = (*rest, field._replace(type=type_, oneof=field.oneof and type_ != "map"))
@@ -136,7 +136,7 @@ def _edited(draw: st.DrawFn, shape: Shape) -> Shape:
             )
         case _:
             changed = members
-    return shape._replace(**{where: changed})
+    return shape._replace(**{where: changed})  # type: ignore[arg-type]
 
 
 @st.composite

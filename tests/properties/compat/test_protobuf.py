@@ -23,7 +23,7 @@ EXCUSED = {
 """Rules of Buf that ask more than the bytes do, and what we say where we do not follow them."""
 
 
-@settings(max_examples=max(10, settings.default.max_examples // 8))
+@settings(max_examples=max(10, settings().max_examples // 8))
 @given(st.lists(pairs(), min_size=1, max_size=15))
 def test_what_buf_refuses_is_not_safe(drawn: list[tuple[Shape, Shape]]) -> None:
     """Whenever Buf refuses under WIRE, we do not say safe, but for what bytes are known to bear."""
@@ -41,7 +41,7 @@ def test_what_buf_refuses_is_not_safe(drawn: list[tuple[Shape, Shape]]) -> None:
                 assert any(re.match(EXCUSED[rule], what) for what in said), (rule, said)
 
 
-@settings(max_examples=4 * settings.default.max_examples)
+@settings(max_examples=4 * settings().max_examples)
 @given(pairs(), st.data())
 def test_what_is_safe_reads_the_same(pair: tuple[Shape, Shape], data: st.DataObject) -> None:
     """A record of the old version, read under a new one that is safe for the wire, has the same values."""

@@ -55,7 +55,7 @@ def test_every_type_that_is_said_to_widen_does(spark: SparkSession, tmp_path: Pa
     pq.write_table(table, tmp_path / "old.parquet")
     ddl = ", ".join(f"c{at} {new}" for at, (_, new) in enumerate(SAFE))
     setting = "spark.sql.parquet.enableVectorizedReader"
-    before = spark.conf.get(setting)
+    before = spark.conf.get(setting) or "true"
     spark.conf.set(setting, vectorized)
     try:
         rows = spark.read.schema(ddl).parquet(str(tmp_path / "old.parquet")).collect()
