@@ -18,8 +18,8 @@ from bench.frames import DDL, ROW_BYTES, drain, events, plan_tasks, session, two
 from bench.measure import Ratio, machine, say, timing, warmed
 from bench.report import Column, Report, Section
 from instar.parts import conform
-from instar.table import TableLog
-from instar.table.write.store import WriterSchema, store_parts, write_rows
+from instar.table import TableLog, begin_write
+from instar.table.write.store import store_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -198,8 +198,8 @@ def _small_parts(location: str, parts: int) -> Table:
             row = pa.RecordBatch.from_pydict({"id": [number], "name": ["x"]})
             yield from store_parts(plan, conform(row, plan.schema), str(number))
 
-    with patch("os.fsync"):
-        write_rows(services, log, WriterSchema(table.schema, 0), put)
+    with patch("os.fsync"), begin_write(services, log) as write:
+        write.commit(put(write.plan(table.schema)), 0)
     services.close()
     return table
 

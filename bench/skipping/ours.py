@@ -12,8 +12,8 @@ from bench.skipping.contenders import Found, NotExpressibleError
 from bench.skipping.filters import SCHEMA, league_rows
 from instar.errors import UsageError
 from instar.parts import conform
-from instar.table import TableLog
-from instar.table.write.store import WriterSchema, store_parts, write_rows
+from instar.table import TableLog, begin_write
+from instar.table.write.store import store_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -109,8 +109,8 @@ def _make(location: Path) -> Table:
             (batch,) = rows.to_batches()
             yield from store_parts(plan, conform(batch, plan.schema), str(number))
 
-    with patch("os.fsync"):
-        write_rows(services, TableLog(services, _TABLE), WriterSchema(table.schema, 0), put)
+    with patch("os.fsync"), begin_write(services, TableLog(services, _TABLE)) as write:
+        write.commit(put(write.plan(table.schema)), 0)
     services.close()
     return table
 

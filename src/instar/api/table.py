@@ -8,12 +8,13 @@ from instar.api.display import table_html
 from instar.api.history import describe_entry, schema_of
 from instar.api.listen import Listen
 from instar.api.snapshot import Snapshot
-from instar.api.writing import Wishes, as_commit, upsert_data, write_data
+from instar.api.writing import as_commit, upsert_data, write_data
 from instar.errors import UsageError
 from instar.schema import Schema, SchemaUpdate, as_schema
 from instar.schema.matching import match_by_name
 from instar.state.commands import configure, evolve
 from instar.table import VacuumReport, check_clock, vacuum_table
+from instar.table.write.rows import WriteOptions
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -103,8 +104,8 @@ class Table:
         With `expected_upper`, nothing is written if somebody else has moved the table's `upper` meanwhile:
         `UpperMismatchError` says what it is now.
         """
-        wishes = Wishes(token, evolve, dropped, schema, expected_upper=expected_upper)
-        return write_data(self._services, self._log, data, wishes)
+        options = WriteOptions(token, evolve, dropped, schema, expected_upper=expected_upper)
+        return write_data(self._services, self._log, data, options)
 
     def apply(self, changes: Data, token: str | None = None, *, expected_upper: int | None = None) -> Commit:
         """Add and retract rows: `_diff` is +1 for a row to add and -1 for one to retract.
@@ -115,8 +116,8 @@ class Table:
         than it was added makes reading raise `NegativeCountError`. `token` and `expected_upper` are those of
         `append`.
         """
-        wishes = Wishes(token, updates=True, expected_upper=expected_upper)
-        return write_data(self._services, self._log, changes, wishes)
+        options = WriteOptions(token, updates=True, expected_upper=expected_upper)
+        return write_data(self._services, self._log, changes, options)
 
     def delete(self, where: str, spark: SparkSession) -> Commit:
         """Retract the rows for which a Spark SQL condition is true: all that are there now, or none.

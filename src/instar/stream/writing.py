@@ -10,7 +10,6 @@ import msgspec
 from msgspec.structs import replace
 
 from instar.errors import ConflictError, CorruptTableError, StorageError, TableNotFoundError
-from instar.parts import PartLimits
 from instar.schema import plan_migration
 from instar.storage.frame import decode_frame, encode_frame
 from instar.stream.batches import MOST_BEHIND, Intent, Item, begin_batch, end_batch
@@ -20,7 +19,9 @@ from instar.stream.version import as_version
 from instar.table import PartWriter, TableLog, begin_write
 from instar.table.log.part_set import WrittenPart
 from instar.table.read.rows import read_written
-from instar.table.write.store import ATTEMPTS, StoringPlan, store_parts
+from instar.table.write.append import resume_write
+from instar.table.write.rows import ATTEMPTS
+from instar.table.write.store import StoringPlan, store_parts
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -74,16 +75,10 @@ class Written(NamedTuple):
     target: Target
     writer: PartWriter
 
-    def plan(self, handle: StreamHandle) -> StoringPlan:
-        """Return what whoever stores rows must know."""
-        return StoringPlan(
-            handle.services.blob,
-            self.target.table_id,
-            self.writer.write_id,
-            self.target.schema,
-            self.target.order_by,
-            PartLimits(),
-        )
+    @property
+    def plan(self) -> StoringPlan:
+        """What whoever stores rows must know."""
+        return self.writer.plan(self.target.schema)
 
     def item(self, parts: Sequence[StoredPart]) -> Item:
         """Return what the table gets."""
@@ -152,7 +147,7 @@ def _write_routed(
         def store(place: Place) -> Item:
             written = hold_target(handle, held, place, version)
             migration = migrated(routed[place], record.schema, written.target.schema)
-            return written.item(list(store_parts(written.plan(handle), migration, "0")))
+            return written.item(list(store_parts(written.plan, migration, "0")))
 
         items = run_side_by_side(store, list(routed))
         return commit_items(handle, version, items, count, token)
@@ -263,17 +258,11 @@ def append_item(handle: StreamHandle, item: Item, token: str | None, version: Ve
     if log.table_id not in {None, item.table_id}:
         log = TableLog(handle.services, item.name)
     try:
-        writer = PartWriter(handle.services, log, item.table_id, item.write_id)
-        _append(writer, item.parts, item.schema_id, token)
+        writer = resume_write(handle.services, log, item.table_id, item.write_id)
+        writer.commit(item.parts, item.schema_id, token=token)
     except TableNotFoundError:
         handle.forget(item.name)
         _store_again(handle, item, token, version)
-
-
-def _append(writer: PartWriter, stored: Sequence[StoredPart], schema_id: int, token: str | None) -> None:
-    parts = [replace(each.part, run=run) for run, each in enumerate(stored)]
-    present = frozenset(field_id for each in stored for field_id in each.present)
-    writer.append(parts, schema_id, token=token, present=present)
 
 
 def _store_again(handle: StreamHandle, item: Item, token: str | None, version: Version) -> None:
@@ -287,8 +276,8 @@ def _store_again(handle: StreamHandle, item: Item, token: str | None, version: V
                 part = WrittenPart(stored.part, 0, schema)
                 yield from read_written(handle.services.blob, part, written.target.schema)
 
-        again = list(store_parts(written.plan(handle), rows(), "0"))
-        _append(written.writer, again, written.target.schema_id, token)
+        again = list(store_parts(written.plan, rows(), "0"))
+        written.writer.commit(again, written.target.schema_id, token=token)
 
 
 def _spilled(handle: StreamHandle, intent: Intent) -> Intent:

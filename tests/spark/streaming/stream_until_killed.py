@@ -25,13 +25,11 @@ if TYPE_CHECKING:
 class DoomedSink(StreamSink):
     """A sink that ends with everybody else, before or after it has committed."""
 
-    def __init__(self, source: DoomedSource, schema: StructType) -> None:
-        super().__init__(source._options, schema)
-        self._doom = source.doom
+    doom: tuple[str, ...] = ()
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         """Kill before or after the commit."""
-        when, *victims = self._doom
+        when, *victims = self.doom
         if when == "after":
             super().commit(messages, batchId)
         for victim in (*victims, str(os.getpid())):
@@ -43,9 +41,12 @@ class DoomedSource(InstarSource):
 
     doom: tuple[str, ...] = ()
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamSink:  # noqa: ARG002, N802
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamSink:  # noqa: N802
         """Return a sink that kills."""
-        return DoomedSink(self, schema)
+        usual = super().streamWriter(schema, overwrite)
+        sink = DoomedSink(usual._options, usual._begun)
+        sink.doom = self.doom
+        return sink
 
 
 def main(store: str, checkpoint: str, when: str) -> None:

@@ -15,7 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 import instar
 from instar.errors import ConflictError, ReaderFencedError, UsageError
-from instar.table.write.store import ATTEMPTS, write_rows
+from instar.table import PartWriter
+from instar.table.write.rows import ATTEMPTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,13 +168,14 @@ def test_threads_get_their_own_rows_and_errors(spark: SparkSession, store: Store
 def before_commit(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[], object], *, times: int = 1) -> None:
     """Let somebody else do something after a change has been worked out and before it is committed."""
     left = iter(range(times))
+    commit = PartWriter.commit
 
     def meddling(*args: Any, **kwargs: Any) -> object:  # noqa: ANN401 -- whatever the original takes
-        if next(left, None) is not None:
+        if kwargs.get("expected_upper") is not None and next(left, None) is not None:
             meddle()
-        return write_rows(*args, **kwargs)
+        return commit(*args, **kwargs)
 
-    monkeypatch.setattr("instar.spark.write.retract.write_rows", meddling)
+    monkeypatch.setattr(PartWriter, "commit", meddling)
 
 
 def test_a_delete_that_meets_a_commit_is_worked_out_again(

@@ -10,7 +10,7 @@ import pytest
 
 import instar
 from instar.errors import ConflictError, CorruptTableError, DataMismatchError, UsageError
-from instar.table.write.store import write_rows
+from instar.table import PartWriter
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -30,13 +30,14 @@ def rows_of(table: Table) -> list[tuple[Any, ...]]:
 def before_commit(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[], object], *, times: int = 1) -> None:
     """Let somebody else do something after an upsert has been worked out and before it is committed."""
     left = iter(range(times))
+    commit = PartWriter.commit
 
     def meddling(*args: Any, **kwargs: Any) -> object:  # noqa: ANN401 -- whatever the original takes
         if kwargs.get("expected_upper") is not None and next(left, None) is not None:
             meddle()
-        return write_rows(*args, **kwargs)
+        return commit(*args, **kwargs)
 
-    monkeypatch.setattr("instar.api.writing.write_rows", meddling)
+    monkeypatch.setattr(PartWriter, "commit", meddling)
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from instar.api.store import Store
     from instar.api.table import Table
+    from instar.state import TableState
     from instar.table import Services, TableLog
     from instar.table.write.append import PartWriter
 
@@ -47,12 +48,14 @@ def meanwhile(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], object]
     def arm(meddle: Callable[[], object]) -> None:
         waiting = [meddle]
 
-        def meddling(services: Services, log: TableLog) -> AbstractContextManager[PartWriter]:
+        def meddling(
+            services: Services, log: TableLog, state: TableState
+        ) -> AbstractContextManager[PartWriter]:
             if waiting:
                 waiting.pop()()
-            return begin_write(services, log)
+            return begin_write(services, log, state)
 
-        monkeypatch.setattr("instar.table.write.store.begin_write", meddling)
+        monkeypatch.setattr("instar.table.write.rows.begin_write", meddling)
 
     return arm
 

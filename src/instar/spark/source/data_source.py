@@ -6,14 +6,14 @@ and the views of `instar.register` read with Spark's own Parquet reader, which i
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from pyspark.errors import AnalysisException
 from pyspark.sql.datasource import DataSource
 
 from instar.errors import UsageError
 from instar.spark.source.part_tasks import spark_schema
-from instar.spark.source.sink import BatchSink, StreamSink
+from instar.spark.source.sink import BatchSink, StreamSink, begin_sink
 from instar.spark.source.stream_source import StreamSource, ask_for_changes
 from instar.spark.source.table_options import parse_options
 from instar.spark.source.table_scan import TableScan
@@ -23,12 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import MutableMapping
 
     from pyspark.sql import SparkSession
-    from pyspark.sql.datasource import (
-        DataSourceReader,
-        DataSourceStreamReader,
-        DataSourceStreamWriter,
-        DataSourceWriter,
-    )
+    from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader
     from pyspark.sql.types import StructType
 
     from instar.table.read.snapshot import Reader
@@ -49,6 +44,11 @@ class InstarSource(DataSource):
         self._options = parse_options(options)
         self._reader: Reader | None = None
         self._upper = 0
+        self._is_copy = False
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Let a copy know that it is one."""
+        return {**self.__dict__, "_is_copy": True}
 
     @classmethod
     def name(cls) -> str:
@@ -57,11 +57,10 @@ class InstarSource(DataSource):
 
     def schema(self) -> StructType:
         """Choose the reader's schema and time, which stay: the source remembers the ids of its fields."""
-        services, log = self._options.open()
-        state = log.load()
+        with self._options.open() as (_, log):
+            state = log.load()
         self._upper = state.upper
         self._reader = resolve_reader(state, self._options.schema, self._options.columns)
-        services.close()
         return spark_schema(self._reader.schema, changes=self._options.changes)
 
     def reader(self, schema: StructType) -> DataSourceReader:
@@ -74,15 +73,15 @@ class InstarSource(DataSource):
             raise UsageError("a stream of a table has its changes: say .option('changes', 'true')")
         return StreamSource(self._options, self._chosen(), schema)
 
-    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001
+    def writer(self, schema: StructType, overwrite: bool) -> BatchSink:  # noqa: FBT001
         """Append a frame."""
         _check_append(overwrite=overwrite)
-        return BatchSink(self._options, schema)
+        return BatchSink(self._options, begin_sink(self._options, schema))
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: FBT001, N802
-        """Append a stream."""
+    def streamWriter(self, schema: StructType, overwrite: bool) -> StreamSink:  # noqa: FBT001, N802
+        """Append a stream: the original begins a write, for the tasks, and a copy commits what they bring."""
         _check_append(overwrite=overwrite)
-        return StreamSink(self._options, schema)
+        return StreamSink(self._options, None if self._is_copy else begin_sink(self._options, schema))
 
     def _chosen(self) -> Reader:
         if self._reader is None:

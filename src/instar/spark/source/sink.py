@@ -7,19 +7,17 @@ is repeated after a crash finds that it has been done.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
-from msgspec.structs import replace
 from pyspark import TaskContext
 from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowWriter, WriterCommitMessage
 
 from instar.errors import DataMismatchError, UsageError
-from instar.parts import TS, Conformer, PartLimits
+from instar.parts import TS, PartLimits
 from instar.spark.write.incoming import has_months, incoming_schema
 from instar.spark.write.store import conformed
-from instar.table import PartWriter
+from instar.table.write.append import resume_write
 from instar.table.write.store import StoredPart, StoringPlan, resolve_writer, store_parts
 
 if TYPE_CHECKING:
@@ -32,19 +30,20 @@ if TYPE_CHECKING:
     from instar.spark.source.table_options import TableOptions
     from instar.table import Lease
 
-__all__ = ["BatchSink", "StreamSink"]
+__all__ = ["BatchSink", "BegunWrite", "StreamSink", "begin_sink"]
 
 LEND_MS: Final = 6 * 60 * 60 * 1000
 """How long what a write has stored is safe from a vacuum without having been committed."""
 _QUERY: Final = "sql.streaming.queryId"
 
 
-class _Writing(NamedTuple):
+class BegunWrite(NamedTuple):
     """What a write is about: made by the driver, and brought back by every task."""
 
     storing: StoringPlan
     schema_id: int
     evolved: Schema | None
+    updates: bool
     lease: Lease
 
 
@@ -52,48 +51,36 @@ class _Writing(NamedTuple):
 class _Stored(WriterCommitMessage):
     """What a task has stored: encoded parts, or the row that did not fit."""
 
-    writing: _Writing
+    begun: BegunWrite
     query: str | None
     parts: list[bytes]
     misfit: DataMismatchError | None = None
 
 
+def begin_sink(options: TableOptions, schema: StructType) -> BegunWrite:
+    """Look at the table as it is, check what types alone can tell, and keep a vacuum away for some hours."""
+    _check_months(schema)
+    updates = options.apply
+    incoming = _without_times(incoming_schema(schema), updates=updates)
+    with options.open() as (services, log):
+        state = log.load()
+        writer = resolve_writer(state, incoming, evolve=options.evolve, updates=updates)
+        lease = services.leases.grant(state.table_id, state.base.seqno, services.new_id(), LEND_MS)
+        storing = StoringPlan(
+            services.blob, state.table_id, lease.write_id or "", writer.schema, state.order_by, PartLimits()
+        )
+    return BegunWrite(storing, writer.schema_id, writer.schema if writer.is_new else None, updates, lease)
+
+
 class _Sink:
-    """What writing a frame and writing a stream have in common."""
+    """What writing a frame and writing a stream have in common: tasks store, and one process commits.
 
-    def __init__(self, options: TableOptions, schema: StructType) -> None:
+    A sink that only commits has begun nothing: each message has the write that it belongs to.
+    """
+
+    def __init__(self, options: TableOptions, begun: BegunWrite | None = None) -> None:
         self._options = options
-        self._schema = schema
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Begin the write when the sink goes to the executors; the one that commits never does."""
-        return {"writing": self.writing, "updates": self.updates}
-
-    @cached_property
-    def updates(self) -> bool:
-        """Whether `_diff` tells what to add and what to retract."""
-        return self._options.apply
-
-    @cached_property
-    def writing(self) -> _Writing:
-        """Look at the table as it is, and check what types alone can tell."""
-        _check_months(self._schema)
-        incoming = _without_times(incoming_schema(self._schema), updates=self.updates)
-        services, log = self._options.open()
-        pin = log.pinned(services.new_id())
-        with pin as state:
-            writer = resolve_writer(state, incoming, None, evolve=self._options.evolve)
-            Conformer(incoming, writer.schema, updates=self.updates)
-            lease = pin.lend(LEND_MS)
-            storing = StoringPlan(
-                services.blob,
-                state.table_id,
-                lease.write_id or "",
-                writer.schema,
-                state.order_by,
-                PartLimits(),
-            )
-        return _Writing(storing, writer.schema_id, writer.schema if writer.is_new else None, lease)
+        self._begun = begun
 
     def store(self, batches: Iterable[pa.RecordBatch]) -> _Stored:
         """Store the rows of one task, on an executor; a row that does not fit is an answer."""
@@ -102,11 +89,15 @@ class _Sink:
         if context is not None:
             task = f"{context.partitionId()}-{context.taskAttemptId()}"
             query = context.getLocalProperty(_QUERY)
-        stored = _Stored(self.writing, query, [])
-        storing = self.writing.storing
-        rows = (_drop_times(batch, updates=self.updates) for batch in batches)
+        begun = self._begun
+        if begun is None:
+            raise UsageError("this sink commits what others have stored, and has begun no write of its own")
+        stored = _Stored(begun, query, [])
+        rows = (_drop_times(batch, updates=begun.updates) for batch in batches)
         try:
-            for part in store_parts(storing, conformed(storing, rows, updates=self.updates), task):
+            for part in store_parts(
+                begun.storing, conformed(begun.storing, rows, updates=begun.updates), task
+            ):
                 stored.parts.append(msgspec.msgpack.encode(part))
         except DataMismatchError as error:
             stored.misfit = error
@@ -124,35 +115,23 @@ class _Sink:
             if found[0].query is None:
                 raise UsageError("this stream has no id, so a batch could not be told from its repetition")
             token = f"{found[0].query}/{batch}"
-        services, log = self._options.open()
-        if parts:
-            writing = found[0].writing
-            writer = PartWriter(services, log, writing.storing.table_id, writing.storing.write_id)
-            writer.append(
-                [replace(item.part, run=run) for run, item in enumerate(parts)],
-                writing.schema_id,
-                token=token,
-                present=frozenset(field_id for item in parts for field_id in item.present),
-                evolved=writing.evolved,
-            )
-        for lease in {message.writing.lease for message in found}:
-            services.leases.release(lease)
-        services.close()
+        with self._options.open() as (services, log):
+            if parts:
+                begun = found[0].begun
+                write = resume_write(services, log, begun.storing.table_id, begun.storing.write_id)
+                write.commit(parts, begun.schema_id, evolved=begun.evolved, token=token)
+            for lease in {message.begun.lease for message in found}:
+                services.leases.release(lease)
 
     def give_up(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Leave what was stored to the next vacuum."""
-        services, _ = self._options.open()
-        for lease in {message.writing.lease for message in _messages(messages)}:
-            services.leases.release(lease)
-        services.close()
+        with self._options.open() as (services, _):
+            for lease in {message.begun.lease for message in _messages(messages)}:
+                services.leases.release(lease)
 
 
 class BatchSink(_Sink, DataSourceArrowWriter):
     """Writes a frame, in one commit."""
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Take along what the commit needs: it is made by a copy of the very sink that the tasks get."""
-        return {**super().__getstate__(), "_options": self._options}
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> WriterCommitMessage:
         """Store the rows of one task."""

@@ -6,6 +6,7 @@ times, and the reader's schema is checked again in every state that is read.
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql.datasource import DataSourceStreamReader
@@ -40,7 +41,8 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._schema = schema
         self._reader = reader
         self._since = options.since
-        self._services, self._log = options.open()
+        self._open = ExitStack()
+        self._services, self._log = self._open.enter_context(options.open())
         self._target: int | None = None
         self._pins: list[tuple[int, Pin]] = []
 
@@ -88,7 +90,7 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def stop(self) -> None:
         """Let go of everything."""
         self._release([pin for _, pin in self._pins])
-        self._services.close()
+        self._open.close()
 
     def _release(self, pins: list[Pin]) -> None:
         self._pins = [(upper, pin) for upper, pin in self._pins if pin not in pins]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import StoreNotFoundError, UsageError
@@ -10,7 +11,7 @@ from instar.storage import consensus_kind, open_blob, open_consensus
 from instar.table import Services, TableLog, check_consensus, check_table_name, find_marker
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 __all__ = ["TableOptions", "parse_options"]
 
@@ -50,8 +51,9 @@ class TableOptions(NamedTuple):
     apply: bool = False
     token: str | None = None
 
-    def open(self) -> tuple[Services, TableLog]:
-        """Open the table: the store must be there."""
+    @contextmanager
+    def open(self) -> Iterator[tuple[Services, TableLog]]:
+        """Open the table, for as long as it is needed: the store must be there."""
         blob = open_blob(self.store, self.storage)
         marker = find_marker(blob)
         if marker is None:
@@ -59,9 +61,12 @@ class TableOptions(NamedTuple):
         consensus = open_consensus(self.consensus, blob, self.storage)
         check_consensus(marker, consensus_kind(self.consensus), consensus, blob.url)
         services = Services(blob, consensus, marker.log_prefix)
-        check_table_name(self.table)
-        check_token(self.token)
-        return services, TableLog(services, self.table)
+        try:
+            check_table_name(self.table)
+            check_token(self.token)
+            yield services, TableLog(services, self.table)
+        finally:
+            services.close()
 
 
 def parse_options(given: Mapping[str, str]) -> TableOptions:

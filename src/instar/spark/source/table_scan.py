@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from pyspark.sql.types import StructType
 
     from instar.spark.source.table_options import TableOptions
-    from instar.table import Services, TableLog
+    from instar.state import TableState
+    from instar.table import Services
     from instar.table.read.snapshot import Reader
 
 __all__ = ["TableScan"]
@@ -55,12 +56,13 @@ class TableScan(DataSourceReader):
 
     def partitions(self) -> list[InputPartition]:
         """Plan tasks for parts, and one for all that must be consolidated together."""
-        services, log = self._options.open()
-        pin = log.pinned()
-        with pin:
-            tasks = self._changes(services, log) if self._options.changes else self._rows(services, log)
-            if tasks:
-                pin.lend(LEND_MS)
+        plan = self._changes if self._options.changes else self._rows
+        with self._options.open() as (services, log):
+            pin = log.pinned()
+            with pin as state:
+                tasks = plan(services, state)
+                if tasks:
+                    pin.lend(LEND_MS)
         return tasks or [ScanTask(services.blob, (), self._reader.schema)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
@@ -74,9 +76,9 @@ class TableScan(DataSourceReader):
             else:
                 yield batch
 
-    def _rows(self, services: Services, log: TableLog) -> list[InputPartition]:
+    def _rows(self, services: Services, state: TableState) -> list[InputPartition]:
         time = self._upper - 1 if self._options.as_of is None else self._options.as_of
-        plan = plan_snapshot(services.chunks, log.load(), self._reader, max(time, 0))
+        plan = plan_snapshot(services.chunks, state, self._reader, max(time, 0))
         condition = None
         if self._options.where is not None:
             condition = Filter.parse(self._options.where, self._reader.whole, services.clock())
@@ -89,9 +91,9 @@ class TableScan(DataSourceReader):
         merge = list(plan.merge.written(history))
         return [*tasks, MergeTask(services.blob, merge, plan, condition)] if merge else tasks
 
-    def _changes(self, services: Services, log: TableLog) -> list[InputPartition]:
+    def _changes(self, services: Services, state: TableState) -> list[InputPartition]:
         since = 0 if self._options.since is None else self._options.since + 1
-        plan = plan_changes(services.chunks, log.load(), self._reader, since, max(since, self._upper))
+        plan = plan_changes(services.chunks, state, self._reader, since, max(since, self._upper))
         times = plan.since, plan.upper
         return [
             ChangesTask(services.blob, parts, self._reader.schema, times)

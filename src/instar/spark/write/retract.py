@@ -11,14 +11,15 @@ from msgspec.structs import replace
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 from pyspark.sql.types import StructType
 
-from instar.errors import ConflictError, WriterFencedError
-from instar.parts import DIFF, Conformer, column_stats
+from instar.parts import DIFF, column_stats
 from instar.schema import Primitive, arrow_type, format_path
 from instar.spark.native.scan import snapshot_frame
 from instar.spark.write.incoming import incoming_schema
-from instar.spark.write.store import store_frame
+from instar.spark.write.store import FrameRows
 from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
-from instar.table.write.store import ATTEMPTS, key_paths, repeated_key, resolve_writer, write_rows
+from instar.table.write.rows import change_rows
+from instar.table.write.store import resolve_writer
+from instar.table.write.upsert import key_paths, repeated_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,9 +29,10 @@ if TYPE_CHECKING:
 
     from instar.state import TableState
     from instar.table import Committed, Services, TableLog
+    from instar.table.log.pin import Pin
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["delete_rows", "upsert_rows"]
+__all__ = ["delete_rows", "upsert_frame"]
 
 _BOUNDED: Final = {"tinyint", "smallint", "int", "bigint", "string", "date", "timestamp", "timestamp_ntz"}
 """Types whose least and greatest values are bounds, as NaN is not, and go through Arrow."""
@@ -39,19 +41,21 @@ _BOUNDED: Final = {"tinyint", "smallint", "int", "bigint", "string", "date", "ti
 def delete_rows(spark: SparkSession, services: Services, log: TableLog, where: str) -> Committed:
     """Retract the rows for which a condition is true."""
 
-    def retraction(current: DataFrame, _: TableState) -> DataFrame:
-        return current.where(where).withColumn(DIFF, F.lit(-1).cast("long"))
+    def retraction(pin: Pin) -> FrameRows:
+        current = _current(spark, services, pin)
+        return FrameRows(current.where(where).withColumn(DIFF, F.lit(-1).cast("long")))
 
-    return _rewrite(spark, services, log, retraction)
+    return change_rows(services, log, "delete from", retraction)
 
 
-def upsert_rows(services: Services, log: TableLog, data: DataFrame) -> Committed:
+def upsert_frame(services: Services, log: TableLog, data: DataFrame, state: TableState) -> Committed:
     """Add rows, in place of those that have the same key."""
-    Conformer(incoming_schema(data.schema), log.load().history.latest)  # what types alone can tell
+    resolve_writer(state, incoming_schema(data.schema))  # what types alone can tell
     # Asked once: the rows whose keys are looked up have to be the rows that are added.
     data = data.localCheckpoint()
 
-    def replacement(current: DataFrame, state: TableState) -> DataFrame:
+    def replacement(pin: Pin) -> FrameRows:
+        state, current = pin.state, _current(data.sparkSession, services, pin, choose)
         paths = key_paths(state)
         prefix = "_" * max(len(name) + 1 for name in current.columns)  # like no column's name
         keys = data.select([_key(data, path).alias(f"{prefix}{at}") for at, path in enumerate(paths)])
@@ -61,9 +65,11 @@ def upsert_rows(services: Services, log: TableLog, data: DataFrame) -> Committed
         same = [F.col(format_path(path)).eqNullSafe(F.col(f"{prefix}{at}")) for at, path in enumerate(paths)]
         gone = current.join(keys, reduce(and_, same), "left_semi")
         retracted = gone.withColumn(DIFF, F.lit(-1).cast("long"))
-        return retracted.unionByName(data.withColumn(DIFF, F.lit(1).cast("long")), allowMissingColumns=True)
+        added = data.withColumn(DIFF, F.lit(1).cast("long"))
+        return FrameRows(retracted.unionByName(added, allowMissingColumns=True))
 
-    return _rewrite(data.sparkSession, services, log, replacement, partial(_with_keys_of, data, services))
+    choose = partial(_with_keys_of, data, services)
+    return change_rows(services, log, "upsert into", replacement)
 
 
 def _with_keys_of(data: DataFrame, services: Services, plan: SnapshotPlan) -> SnapshotPlan:
@@ -105,31 +111,13 @@ def _count_nulls(column: Column) -> Column:
     return F.count_if(column.isNull())
 
 
-def _rewrite(
+def _current(
     spark: SparkSession,
     services: Services,
-    log: TableLog,
-    changes_of: Callable[[DataFrame, TableState], DataFrame],
+    pin: Pin,
     choose: Callable[[SnapshotPlan], SnapshotPlan] = lambda plan: plan,
-) -> Committed:
-    """Commit changes to exactly the rows that they were worked out from; try again if the table moved on."""
-    for _ in range(ATTEMPTS):
-        pin = log.pinned()
-        state = pin.state
-        plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
-        current = snapshot_frame(spark, services, choose(plan), pin)
-        changes = changes_of(current, state)
-        writer = resolve_writer(state, incoming_schema(changes.schema), state.history.latest_id, evolve=False)
-        try:
-            return write_rows(
-                services,
-                log,
-                writer,
-                lambda storing, frame=changes: store_frame(frame, storing, updates=True),  # type: ignore[misc]
-                expected_upper=state.upper,
-            )
-        except (ConflictError, WriterFencedError):
-            continue  # somebody wrote, or dropped a column that the rows to retract have values in
-    raise ConflictError(
-        f"cannot change `{log.name}`: others wrote to it each of {ATTEMPTS} times. Try again."
-    )
+) -> DataFrame:
+    """Return the rows that are there, or those of chosen parts."""
+    state = pin.state
+    plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
+    return snapshot_frame(spark, services, choose(plan), pin)

@@ -6,6 +6,7 @@ returned is committed.
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-__all__ = ["conformed", "store_frame"]
+__all__ = ["FrameRows", "conformed"]
 
 _RESULT = "stored binary, misfit binary"
 
@@ -36,10 +37,23 @@ class _Misfit(msgspec.Struct, array_like=True):
     sample: str
 
 
-def store_frame(frame: DataFrame, plan: StoringPlan, *, updates: bool = False) -> list[StoredPart]:
-    """Store the rows of a frame, and return what was stored."""
-    # What types alone can tell, before any task.
-    Conformer(incoming_schema(frame.schema), plan.schema, updates=updates)
+class FrameRows:
+    """The rows of a frame, which executors store."""
+
+    def __init__(self, frame: DataFrame) -> None:
+        self._frame = frame
+
+    @cached_property
+    def schema(self) -> pa.Schema:
+        """Its columns, as Arrow knows them."""
+        return incoming_schema(self._frame.schema)
+
+    def store(self, plan: StoringPlan, *, updates: bool) -> list[StoredPart]:
+        """Store the rows, and return what was stored."""
+        return _store_frame(self._frame, plan, updates=updates)
+
+
+def _store_frame(frame: DataFrame, plan: StoringPlan, *, updates: bool) -> list[StoredPart]:
     names = frame.columns
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -96,6 +96,11 @@ class LeaseKeeper:
         copy = msgspec.structs.replace(lease, id=self._services.new_id())
         return self._put(copy, duration_ms) if lease.expires_at else copy
 
+    def grant(self, table_id: str, seqno: int, write_id: str, duration_ms: int) -> Lease:
+        """Make a lease for a write that others finish: it is not renewed, and they release it."""
+        lease = Lease(self._services.new_id(), table_id, seqno, write_id, 0, self._services.author())
+        return self._put(lease, duration_ms)
+
     def check(self, write_id: str) -> None:
         """Raise if a lease for this write has ever expired: a vacuum may have taken what it has put."""
         now = self._services.clock()

@@ -94,6 +94,10 @@ class TableLog:
         """Return the state at the end of the log; the table must exist."""
         return self.check_exists(self.refresh())
 
+    def load_known(self) -> TableState:
+        """Return the state that was seen last: a commit finds out if there is a later one."""
+        return self.load() if self._state is None else self.check_exists(self._state)
+
     def exists(self) -> bool:
         """Whether there is a table, from the last commit alone."""
         head = self._entries.head()

@@ -1,23 +1,30 @@
-"""Committing parts that are already written: appends, and compactions that replace parts by others.
+"""`PartWriter`: one write to a table, from the state that it began in to the commit that ends it.
 
-Few parts travel in the commit itself. Many become manifest chunks first, so that a commit stays small.
+Everything that adds rows goes this way: appends, Spark's frames and sinks, deletes and upserts, and
+compactions, which replace parts by others. Few parts travel in the commit itself. Many become manifest
+chunks first, so that a commit stays small.
 """
 
 from __future__ import annotations
 
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from instar.errors import SchemaMismatchError, UpperMismatchError
+from msgspec.structs import replace as replace_struct
+
+from instar.errors import SchemaMismatchError, UpperMismatchError, UsageError
+from instar.parts import PartLimits
 from instar.state import Appended, BatchHeader, Compacted, NewBatch, PlacedPart, Retraction
 from instar.state.commands import advance_since, append, check_schema_id, compact, evolve
 from instar.state.retractions import encode_bitmap
 from instar.table.log.rollup import ChunkWriter
 from instar.table.log.sheets import SheetWriter
+from instar.table.write.store import StoringPlan
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from pyroaring import BitMap
 
@@ -25,14 +32,18 @@ if TYPE_CHECKING:
     from instar.state import ChunkRef, Part, Place, SheetRef, Step, TableState
     from instar.table.log.table_log import Committed, TableLog
     from instar.table.services import Services
+    from instar.table.write.store import Rows, StoredPart, WriterSchema
 
-__all__ = ["INLINE_PARTS", "PartWriter", "Takes", "begin_write", "move_since"]
+__all__ = ["INLINE_PARTS", "PartWriter", "Takes", "begin_write", "move_since", "resume_write"]
 
 INLINE_PARTS: Final = 64
 """A commit carries at most this many parts itself."""
 
 INLINE_BITMAPS: Final = 4096
 """A commit carries retractions itself while their bitmaps together are no longer than this, in bytes."""
+
+MAX_OWN_TIME: Final = 2**62
+"""The latest time that rows may have of their own; what is left above is for the writes after them."""
 
 
 class Takes(NamedTuple):
@@ -43,18 +54,71 @@ class Takes(NamedTuple):
 
 
 class PartWriter:
-    """Commits the parts of one write to a table, while a lease keeps them safe from a vacuum.
+    """Stores and commits the parts of one write, while a lease keeps them safe from a vacuum.
 
-    Parts have keys made with `write_id`; they are put after `begin_write` and before they are committed.
+    Parts have keys made with `write_id`; they are put under the lease and before they are committed.
     """
 
-    def __init__(self, services: Services, log: TableLog, table_id: str, write_id: str) -> None:
-        log.bind(table_id)  # parts are no use to a later table of the same name
+    def __init__(self, services: Services, log: TableLog, state: TableState, write_id: str) -> None:
+        log.bind(state.table_id)  # parts are no use to a later table of the same name
+        self.state = state
         self.write_id = write_id
         self._services = services
         self._log = log
-        self._chunks = ChunkWriter(services, table_id, write_id)  # one, so that no two chunks get one key
-        self._sheets = SheetWriter(services.blob, table_id, write_id)
+        self._chunks = ChunkWriter(services, state.table_id, write_id)  # one: no two chunks get one key
+        self._sheets = SheetWriter(services.blob, state.table_id, write_id)
+
+    def plan(self, schema: Schema, limits: PartLimits | None = None) -> StoringPlan:
+        """Return what whoever stores rows under a schema must know."""
+        state = self.state
+        return StoringPlan(
+            self._services.blob, state.table_id, self.write_id, schema, state.order_by, limits or PartLimits()
+        )
+
+    def write(
+        self,
+        rows: Rows,
+        writer: WriterSchema,
+        *,
+        updates: bool = False,
+        token: str | None = None,
+        expected_upper: int | None = None,
+        discard: bool = False,
+    ) -> Committed:
+        """Store rows as parts, and commit them as one batch."""
+        stored = list(rows.store(self.plan(writer.schema), updates=updates))
+        return self.commit(
+            stored,
+            writer.schema_id,
+            evolved=writer.schema if writer.is_new else None,
+            token=token,
+            expected_upper=expected_upper,
+            discard=discard,
+        )
+
+    def commit(
+        self,
+        stored: Iterable[StoredPart],
+        schema_id: int,
+        *,
+        evolved: Schema | None = None,
+        token: str | None = None,
+        expected_upper: int | None = None,
+        discard: bool = False,
+    ) -> Committed:
+        """Commit what was stored by the plan of this write as one batch."""
+        stored = list(stored)
+        parts = [replace_struct(item.part, run=run) for run, item in enumerate(stored)]
+        return self.append(
+            parts,
+            schema_id,
+            expected_upper=expected_upper,
+            upper=_own_upper(self.state, parts),
+            token=token,
+            present=frozenset(chain.from_iterable(item.present for item in stored)),
+            discard=discard,
+            evolved=evolved,
+        )
 
     def append(  # noqa: PLR0913 -- each is something that a write may ask for
         self,
@@ -165,14 +229,39 @@ def _evolved(state: TableState, schema_id: int, schema: Schema | None) -> tuple[
 
 
 @contextmanager
-def begin_write(services: Services, log: TableLog) -> Iterator[PartWriter]:
-    """Begin a write: what it puts is safe from a vacuum until it ends."""
-    state = log.load()
+def begin_write(services: Services, log: TableLog, state: TableState | None = None) -> Iterator[PartWriter]:
+    """Begin a write, in a state that was just loaded: what it puts is safe from a vacuum until it ends."""
+    state = log.load() if state is None else state
     write_id = services.new_id()
     with services.leases.hold(state.table_id, state.base.seqno, write_id):
-        yield PartWriter(services, log, state.table_id, write_id)
+        yield PartWriter(services, log, state, write_id)
+
+
+def resume_write(services: Services, log: TableLog, table_id: str, write_id: str) -> PartWriter:
+    """Go on with a write that was begun elsewhere, and has a lease there."""
+    log.bind(table_id)
+    return PartWriter(services, log, log.load_known(), write_id)
 
 
 def move_since(log: TableLog, since: int) -> Committed:
     """Allow times before `since` to be merged."""
     return log.commit(lambda state: advance_since(log.check_exists(state), since))
+
+
+def _own_upper(state: TableState, parts: Sequence[Part]) -> int | None:
+    """Return where a batch with times of its own ends; they must all be to come."""
+    times = [(part.ts_min, part.ts_max) for part in parts if part.ts_min is not None]
+    if not times:
+        return None
+    earliest = min(first for first, _ in times)
+    if earliest < state.upper:
+        raise UsageError(
+            f"cannot write to `{state.name}` at time {earliest}: the table is complete up to {state.upper}"
+        )
+    latest = max(last for _, last in times if last is not None)
+    if latest > MAX_OWN_TIME:
+        raise UsageError(
+            f"cannot write to `{state.name}` at time {latest}: times end at {MAX_OWN_TIME}, so that others "
+            "can follow. Give times in milliseconds since 1970, or count from a smaller number"
+        )
+    return latest + 1
