@@ -139,6 +139,7 @@ class Progressed(msgspec.Struct, frozen=True, array_like=True, tag="progressed")
     skipped: int
     vanished: int
     failures: tuple[Failure, ...]
+    absent: tuple[str, ...]
     verdicts: dict[str, bool]
 
 
@@ -183,6 +184,8 @@ class Evolution(msgspec.Struct, frozen=True, array_like=True):
     vanished: int = 0
     failed: int = 0
     passes: int = 0
+    absent: tuple[str, ...] = ()
+    """Tables that were known before they were created; the next pass looks at them again."""
     verdicts: dict[str, bool] = {}
 
     @property
@@ -286,6 +289,7 @@ def _walked(before: Evolution, change: Walked) -> Evolution:
         spilled=change.spilled,
         retries=(),
         dead=(),
+        absent=(),
         total=change.total,
         stamped=0,
         skipped=change.skipped,
@@ -313,6 +317,7 @@ def _progressed(before: Evolution, change: Progressed) -> Evolution:
         queue=before.queue[change.taken :],
         retries=tuple(retries),
         dead=tuple(dead[-_MOST_DEAD:]),
+        absent=(*before.absent, *change.absent)[-_MOST_DEAD:],
         stamped=before.stamped + change.stamped,
         skipped=before.skipped + change.skipped,
         vanished=before.vanished + change.vanished,

@@ -100,6 +100,7 @@ class _Turn(NamedTuple):
     stamped: bool = False
     skipped: bool = False
     vanished: bool = False
+    absent: bool = False
     error: str | None = None
 
 
@@ -268,6 +269,7 @@ class StreamEvolver:
                 report.skipped,
                 report.vanished,
                 failures,
+                tuple(table.name for table, turn in zip(action.tables, turns, strict=True) if turn.absent),
                 verdicts.known,
             )
         )
@@ -286,8 +288,7 @@ class StreamEvolver:
             log = self._handle.open_table(table.name)
             state = log.refresh()
             if state is None or state.dropped:
-                self._forget(catalog, table, state)
-                return _Turn(vanished=True)
+                return self._missing(catalog, table, state)
             stamp = load_stamp(state, self.stream)
             if not is_stale(stamp.version, stamp.schema_id, catalog):
                 return _Turn()
@@ -299,22 +300,22 @@ class StreamEvolver:
                     return ()
                 return stamp_table(state, catalog, fence=self._fence)
 
-            if state is None:
-                return _Turn(vanished=True)
             return _Turn(stamped=log.commit(decide).entry is not None)
         except LeadershipLostError:
             raise
         except InstarError as error:
             return _Turn(error=f"{type(error).__name__}: {error}")
 
-    def _forget(self, catalog: Catalog, table: Queued, state: TableState | None) -> None:
+    def _missing(self, catalog: Catalog, table: Queued, state: TableState | None) -> _Turn:
         """Let the stream forget a table that was dropped; one that is about to be created stays known."""
         record = catalog.tables.get(table.name)
-        if record is not None and state is not None and state.table_id == record.table_id:
-            gone = record.table_id
-            self._handle.journal.commit(
-                lambda found: () if found is None else forget_table(found, table.name, gone)
-            )
+        if record is None or state is None or state.table_id != record.table_id:
+            return _Turn(vanished=True, absent=record is not None)
+        gone = record.table_id
+        self._handle.journal.commit(
+            lambda found: () if found is None else forget_table(found, table.name, gone)
+        )
+        return _Turn(vanished=True)
 
     def _delete(self, key: str) -> None:
         with suppress(StorageError):  # a vacuum of the store takes it

@@ -192,6 +192,7 @@ class StreamHandle:
             return log, state
         dropped = None if state is None else state.table_id
         catalog = self._add_table(name, place, self.services.new_id(), dropped)
+        catalog = self.load()  # so that the table begins with the latest version
         table = catalog.tables[name]
         order_by = time_field(catalog, place.kind)
         log = TableLog(self.services, name)  # the other is bound to the table that was dropped

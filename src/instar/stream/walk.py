@@ -20,15 +20,16 @@ __all__ = ["Verdicts", "stale_tables"]
 def stale_tables(catalog: Catalog, evolution: Evolution) -> tuple[Queued, ...]:
     """Return the tables that may be behind the stream: kind by kind in order, the newest first.
 
-    If the target is that of the last pass, those are the tables that came since, and those that it failed on.
+    If the target is that of the last pass, those are the tables that came since, and those that it failed on
+    or did not find.
     """
-    dead = {letter.table.name for letter in evolution.dead}
-    is_known = evolution.aims_at(catalog) and evolution.failed <= len(dead) and not evolution.running
+    again = {letter.table.name for letter in evolution.dead}.union(evolution.absent)
+    is_known = evolution.aims_at(catalog) and evolution.failed <= len(evolution.dead)
     settled = evolution.settled if is_known else 0
     return tuple(
         Queued(record.kind, record.name)
         for record in catalog.tables_of(EVOLVED_IN_ORDER, newest_first=True)
-        if record.name in dead
+        if record.name in again
         or (record.number >= settled and is_stale(record.version, record.schema_id, catalog))
     )
 
