@@ -11,6 +11,7 @@ from instar.api.table import GRACE_MS, Table
 from instar.errors import TableNotFoundError, UsageError
 from instar.schema import as_schema
 from instar.stream import StreamHandle, list_streams
+from instar.stream.judging import EveryChange
 from instar.table import (
     TableLog,
     VacuumReport,
@@ -127,9 +128,13 @@ class Store:
         """Return the names of the streams, in order."""
         return list_streams(self._found())
 
-    def evolver(self, *streams: str) -> Evolver:
-        """Return what brings the tables of these streams, or of all, to the latest version of each."""
-        return Evolver(self._found(), list(streams) or None)
+    def evolver(self, *streams: str, always: bool = False) -> Evolver:
+        """Return what brings the tables of these streams, or of all, to the latest version of each.
+
+        Tables are left alone if no query over a range of them would notice, by the compatibility check; with
+        `always`, they are not.
+        """
+        return Evolver(self._found(), list(streams) or None, EveryChange() if always else None)
 
     def drop_table(self, name: str) -> None:
         """End a table. Its name is free at once; what it held goes with the next vacuum of the store.

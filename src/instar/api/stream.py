@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from instar.parts import conform, open_stream
 from instar.schema import Schema, arrow_schema, as_schema
 from instar.schema.arrow import schema_from_arrow
 from instar.stream import Version, as_kind, as_micros, as_version
+from instar.stream.jobs import archive_tables, close_day, copy_in_process, repartition_tables
 from instar.stream.period import show_time
 from instar.stream.reading import (
     Span,
@@ -26,13 +28,16 @@ from instar.stream.stamp import load_stamp
 from instar.stream.writing import write_batches
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from datetime import date, datetime
+
+    from pyspark.sql import DataFrame, SparkSession
 
     from instar.api.writing import Data
     from instar.schema import SchemaLike
     from instar.stream import Kind, StreamCommit, StreamHandle
     from instar.stream.catalog import VersionRecord
+    from instar.stream.jobs import Copying
 
 __all__ = ["Stream", "StreamSnapshot", "StreamTable"]
 
@@ -86,6 +91,11 @@ class Stream:
         """The kinds of tables, with the period of each."""
         return {kind.value: str(period) for kind, period in self._handle.known().layout.periods.items()}
 
+    @property
+    def table_count(self) -> int:
+        """How many tables the stream knows, without looking at them."""
+        return len(self._handle.known().tables)
+
     def evolve(self, schema: SchemaLike, version: str) -> Version:
         """Declare a version, and return the highest one that is known.
 
@@ -105,7 +115,10 @@ class Stream:
         with a token, calling again does nothing and returns what the first call did.
         """
         if is_spark_frame(data):
-            raise UsageError("a Spark DataFrame cannot be written to a stream yet: give Arrow data")
+            from instar.spark import incoming_schema, write_stream_frame  # noqa: PLC0415 -- only then
+
+            record = self._version(version, incoming_schema(data.schema))
+            return write_stream_frame(self._handle, record, data, token)
         stream = open_stream(data)
         record = self._version(version, stream.schema)
         return write_batches(self._handle, record, conform(stream, record.schema), token)
@@ -142,6 +155,51 @@ class Stream:
         the stream's latest. If a table cannot honour it any more, `ReaderFencedError` is raised.
         """
         return StreamSnapshot(self._handle, as_kind(kind), _span(start, end), schema, columns)
+
+    def read(
+        self,
+        spark: SparkSession,
+        kind: str = "regular",
+        start: str | date | datetime | None = None,
+        end: str | date | datetime | None = None,
+    ) -> DataFrame:
+        """Return a range of tables as one DataFrame: `snapshot(kind, start, end).to_spark(spark)`."""
+        return self.snapshot(kind, start, end).to_spark(spark)
+
+    def sink(self, version: str | None = None) -> Callable[[DataFrame, int], None]:
+        """Return what `df.writeStream.foreachBatch` takes: each micro-batch is written exactly once.
+
+        A batch is known by the id of its query, which the checkpoint keeps, and its number. All tables that
+        it touches get its rows, or none.
+        """
+
+        def write(batch: DataFrame, number: int) -> None:
+            from instar.spark import query_id  # noqa: PLC0415 -- only who needs Spark loads it
+
+            self.write(batch, version, token=f"{query_id(batch)}/{number}")
+
+        return write
+
+    def repartition(self, spark: SparkSession | None = None, *, by: str) -> StreamCommit:
+        """Copy what is new in regular tables to the repartitioned tables of another time column.
+
+        Call it as often as you like: late rows reach their day, and no row is copied twice, wherever the job
+        is killed. Without Spark, rows pass through the memory of this process; so they do for other jobs.
+        """
+        return repartition_tables(self._handle, by, _copying(spark))
+
+    def archive(
+        self, spark: SparkSession | None = None, *, before: str | date | datetime, drop: bool = False
+    ) -> StreamCommit:
+        """Copy what is new in the regular tables that end by a time to archive tables.
+
+        With `drop`, tables of which every row is in the archive are dropped after that.
+        """
+        return archive_tables(self._handle, as_micros(before), _copying(spark), drop_days=drop)
+
+    def close_day(self, spark: SparkSession | None, day: str | date | datetime) -> StreamCommit:
+        """Copy what is new in the regular tables of a day to its end-of-day table."""
+        return close_day(self._handle, as_micros(day), _copying(spark))
 
     def _version(self, version: str | None, incoming: pa.Schema) -> VersionRecord:
         """Return the version to write under; one that is new becomes known to everybody."""
@@ -192,12 +250,30 @@ class StreamSnapshot:
         """Return the rows as Arrow, without a JVM."""
         return pa.Table.from_batches(self.to_batches(), schema=arrow_schema(self._schema))
 
+    def to_spark(self, spark: SparkSession) -> DataFrame:
+        """Return the rows as one DataFrame, read by Spark's own Parquet reader.
+
+        Each query of it opens only the parts, of whatever table, that its filters need.
+        """
+        from instar.spark import range_frame  # noqa: PLC0415 -- only who needs Spark loads it
+
+        services, fields = self._handle.services, self._schema.fields
+        return range_frame(spark, services, self._held, self._plans, fields, self._cut)
+
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows batch by batch, table by table from the oldest to the newest."""
         yield from read_tables(self._handle.services.blob, self._plans, self._schema, self._cut)
 
     def __repr__(self) -> str:
         return f"StreamSnapshot({self._handle.name!r}, {len(self.tables)} tables)"
+
+
+def _copying(spark: SparkSession | None) -> Copying:
+    if spark is None:
+        return copy_in_process
+    from instar.spark import copy_on_spark  # noqa: PLC0415 -- only who needs Spark loads it
+
+    return partial(copy_on_spark, spark)
 
 
 def _span(start: str | date | datetime | None, end: str | date | datetime | None) -> Span:

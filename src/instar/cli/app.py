@@ -15,7 +15,7 @@ import typer.main
 from rich.text import Text
 
 from instar import __version__
-from instar.cli import check, demo, explain, importing, query, schema, tables, vacuum
+from instar.cli import check, demo, evolver, explain, importing, query, schema, stream, tables, vacuum
 from instar.cli.output import OutputError, error_json, open_output, print_json, stderr_console
 from instar.errors import InstarError, disposition
 
@@ -36,6 +36,8 @@ app.command()(tables.create)
 app.command()(tables.describe)
 app.command()(tables.log)
 app.add_typer(schema.app)
+app.add_typer(stream.app)
+app.add_typer(evolver.app)
 app.command()(check.check)
 app.command("import")(importing.import_files)
 app.command()(query.query)

@@ -4,17 +4,25 @@ from instar.spark.native.reports import reports_of
 from instar.spark.native.scan import snapshot_frame
 from instar.spark.native.views import following_frame, make_view, make_views
 from instar.spark.source.data_source import register_source
+from instar.spark.stream.read import range_frame
+from instar.spark.stream.write import copy_on_spark, query_id, write_stream_frame
+from instar.spark.write.incoming import incoming_schema
 from instar.spark.write.retract import delete_rows, upsert_frame
 from instar.spark.write.store import FrameRows
 
 __all__ = [
     "FrameRows",
+    "copy_on_spark",
     "delete_rows",
     "following_frame",
+    "incoming_schema",
     "make_view",
     "make_views",
+    "query_id",
+    "range_frame",
     "register_source",
     "reports_of",
     "snapshot_frame",
     "upsert_frame",
+    "write_stream_frame",
 ]

@@ -78,7 +78,7 @@ def encode_rollup(state: TableState) -> bytes:
             state.history.schemas,
             state.order_by,
             state.key,
-            state.options,
+            state.config or {},
             state.since,
             state.upper,
             state.chunks,

@@ -82,8 +82,8 @@ def evolve(state: TableState, expected_id: int | None, schema: Schema) -> tuple[
     """Append a schema to the history, if `expected_id` is the latest; the latest schema again is no step."""
     if schema == state.history.latest:
         return ()
-    if "stream" in state.options:
-        stream = state.options["stream"]
+    if "stream" in state.labels:
+        stream = state.labels["stream"]
         raise UsageError(
             f"the schema of `{state.name}` is that of its stream `{stream}`: change it with stream.evolve"
         )

@@ -51,6 +51,9 @@ __all__ = [
 TOKEN_WINDOW: Final = 1000
 """A token is remembered until this many commits with other tokens have followed."""
 
+LABEL: Final = "stream"
+"""What the names of entries begin with that a stream makes in the config of its tables."""
+
 REMOVAL_WINDOW: Final = 100
 """A compaction can be applied until this many others have been applied since it was planned."""
 
@@ -120,7 +123,12 @@ class TableState:
     @property
     def options(self) -> dict[str, ConfigValue]:
         """The options that were set."""
-        return self.config or {}
+        return {name: value for name, value in (self.config or {}).items() if not name.startswith(LABEL)}
+
+    @property
+    def labels(self) -> dict[str, ConfigValue]:
+        """What a stream has noted about its table."""
+        return {name: value for name, value in (self.config or {}).items() if name.startswith(LABEL)}
 
     @property
     def base(self) -> Start:
@@ -183,7 +191,7 @@ def _apply_step(state: TableState | None, name: str, seqno: int, step: Step, com
         case SinceAdvanced(since=since):
             return replace(state, since=max(since, state.since))
         case Configured(options=options):
-            merged = {**state.options, **options}
+            merged = {**(state.config or {}), **options}
             return replace(state, config={name: value for name, value in merged.items() if value is not None})
         case Checkpointed():
             return state

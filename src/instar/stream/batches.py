@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Union
 
 import msgspec
 
+from instar.errors import ConflictError
 from instar.stream.kinds import Kind
 from instar.stream.routing import Place
 from instar.table.write.store import StoredPart
@@ -25,6 +26,7 @@ __all__ = [
     "Ended",
     "Intent",
     "Item",
+    "Move",
     "Outcome",
     "apply_batch_change",
     "batches_image",
@@ -58,8 +60,19 @@ class Item(msgspec.Struct, frozen=True, array_like=True):
         return Place(Kind(self.kind), self.start)
 
 
+class Move(msgspec.Struct, frozen=True, array_like=True):
+    """How far a job has come with one table: it had read its rows up to a time, and now up to a later one."""
+
+    cursor: str
+    expected: int
+    time: int
+
+
 class Intent(msgspec.Struct, frozen=True, array_like=True):
-    """A write to several tables. Many parts are in an object of their own, `spilled`."""
+    """A write to several tables. Many parts are in an object of their own, `spilled`.
+
+    A job moves its cursors in the same moment, so that it reads no row twice.
+    """
 
     token: str
     version: str
@@ -67,6 +80,7 @@ class Intent(msgspec.Struct, frozen=True, array_like=True):
     tables: tuple[str, ...]
     items: tuple[Item, ...] = ()
     spilled: str | None = None
+    moved: tuple[Move, ...] = ()
 
 
 class Outcome(msgspec.Struct, frozen=True, array_like=True):
@@ -101,6 +115,8 @@ class Batches:
     number: int = 0
     pending: Mapping[str, tuple[int, Intent]] = field(default_factory=dict)
     done: Mapping[str, Outcome] = field(default_factory=dict)
+    cursors: Mapping[str, int] = field(default_factory=dict)
+    """How far jobs have come, by job and table."""
 
     def find(self, token: str) -> Outcome | None:
         """Find what a write with a token came to, finished or not."""
@@ -123,22 +139,34 @@ class BatchesImage(msgspec.Struct, frozen=True, array_like=True):
     number: int
     pending: tuple[tuple[int, Intent], ...]
     done: tuple[Outcome, ...]
+    cursors: dict[str, int]
 
 
 def batches_image(batches: Batches) -> BatchesImage:
     """Return the writes of a stream as they are stored."""
-    return BatchesImage(batches.number, tuple(batches.pending.values()), tuple(batches.done.values()))
+    return BatchesImage(
+        batches.number, tuple(batches.pending.values()), tuple(batches.done.values()), dict(batches.cursors)
+    )
 
 
 def restore_batches(image: BatchesImage) -> Batches:
     """Return the writes of a stream that were stored."""
     pending = {intent.token: (number, intent) for number, intent in image.pending}
-    return Batches(image.number, pending, {outcome.token: outcome for outcome in image.done})
+    done = {outcome.token: outcome for outcome in image.done}
+    return Batches(image.number, pending, done, image.cursors)
 
 
 def begin_batch(batches: Batches | None, intent: Intent) -> Sequence[BatchChange]:
-    """Record an intent, unless there was a write with its token."""
-    return () if batches is not None and batches.find(intent.token) is not None else (Begun(intent),)
+    """Record an intent, unless there was a write with its token; raise if another job moved its cursors."""
+    known = Batches() if batches is None else batches
+    if known.find(intent.token) is not None:
+        return ()
+    for move in intent.moved:
+        if known.cursors.get(move.cursor, -1) != move.expected:
+            raise ConflictError(
+                f"another job has moved on with {move.cursor}. Nothing was written twice; run the job again."
+            )
+    return (Begun(intent),)
 
 
 def end_batch(batches: Batches | None, token: str) -> Sequence[BatchChange]:
@@ -152,7 +180,9 @@ def apply_batch_change(batches: Batches | None, change: BatchChange) -> Batches:
     match change:
         case Begun(intent=intent):
             pending = {**before.pending, intent.token: (before.number, intent)}
-            return replace(before, number=before.number + 1, pending=pending)
+            moved = {move.cursor: move.time for move in intent.moved}
+            cursors = {**before.cursors, **moved} if moved else before.cursors
+            return replace(before, number=before.number + 1, pending=pending, cursors=cursors)
         case Ended(token=token):
             number, intent = before.pending[token]
             left = {other: value for other, value in before.pending.items() if other != token}

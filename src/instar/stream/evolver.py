@@ -48,6 +48,8 @@ if TYPE_CHECKING:
     from instar.state import Step, TableState
     from instar.stream.catalog import Catalog
     from instar.stream.handle import StreamHandle
+    from instar.stream.judging import Judgement
+    from instar.stream.version import Version
 
 __all__ = ["LEAD_MS", "PassReport", "Standby", "StreamEvolver"]
 
@@ -140,6 +142,19 @@ class StreamEvolver:
         catalog = self._handle.load()
         evolution = self.load()
         return evolution, catalog, next_action(evolution, catalog, self._clock(), self._batch)
+
+    def judge_all(self, catalog: Catalog) -> list[tuple[list[Version], Judgement]]:
+        """Judge every older schema of a stream beside its latest, with the versions that brought it."""
+        latest = catalog.schema
+        found = []
+        for schema_id, schema in enumerate(catalog.history.schemas[:-1]):
+            versions = [
+                version
+                for version in sorted(catalog.versions)
+                if catalog.versions[version].schema_id == schema_id
+            ]
+            found.append((versions, self._judge.judge(schema, latest)))
+        return found
 
     def run(self, progress: Callable[[Evolution], None] | None = None) -> tuple[PassReport, Rest | Standby]:
         """Do all that is due now, and return what was done and when there is more to do."""

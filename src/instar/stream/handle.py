@@ -42,10 +42,22 @@ if TYPE_CHECKING:
     from instar.stream.routing import Place
     from instar.table import Services
 
-__all__ = ["StreamHandle", "Target", "list_streams"]
+__all__ = ["RowsOf", "StreamHandle", "Target", "list_streams"]
 
 _CATALOG: Final = f"{INTERNAL}streams/"
 _BATCHES: Final = f"{INTERNAL}batches/"
+
+
+class RowsOf(NamedTuple):
+    """What rows are: of which versions, and the schema of the stream that they need at least."""
+
+    versions: tuple[Version, ...]
+    schema_id: int
+
+    @staticmethod
+    def version(record: VersionRecord) -> RowsOf:
+        """Say that rows are of one version."""
+        return RowsOf((as_version(record.version),), record.schema_id)
 
 
 class Target(NamedTuple):
@@ -64,6 +76,10 @@ class Target(NamedTuple):
     def name(self) -> str:
         """The name of the table."""
         return self.log.name
+
+    def takes(self, rows: RowsOf) -> bool:
+        """Whether rows can be written as things stand."""
+        return self.stream_schema_id >= rows.schema_id and self.versions.issuperset(rows.versions)
 
 
 class StreamHandle:
@@ -115,44 +131,39 @@ class StreamHandle:
         wanted = as_version(version)
         return self.known().versions.get(wanted) or self.load().versions.get(wanted)
 
-    def target(self, place: Place, version: Version, *, fresh: bool = False) -> Target:
-        """Return the table for rows of a version, created or stamped if it has to be.
+    def target(self, place: Place, rows: RowsOf, *, fresh: bool = False) -> Target:
+        """Return the table for rows of some versions, created or stamped if it has to be.
 
-        A table that took this version before is returned without a request, unless `fresh`.
+        A table that took these versions before is returned without a request, unless `fresh`.
         """
         name = self.known().layout.table_name(place.kind, place.start)
-        record = self.known().load_version(version)
         known = self._targets.get(name)
-        if not fresh and known is not None and version in known.versions:
+        if not fresh and known is not None and known.takes(rows):
             return known
-        log, state = self._open(name, place, version)
+        log, state = self._open(name, place, rows)
         stamp = load_stamp(state, self.name)
-        is_fit = stamp.schema_id >= record.schema_id
+        is_fit = stamp.schema_id >= rows.schema_id
         if place.kind is Kind.HOURLY and not is_fit:
             # Its schema was set once: rows that need a newer one get a table of their own.
-            return self._sibling(f"{name}_{version}", place, version)
+            return self._sibling(f"{name}_{max(rows.versions)}", place, rows)
         catalog = self.known()
-        if place.kind is not Kind.HOURLY and catalog.schema_id < record.schema_id:
-            catalog = self.load()
-        return self._stamped(
-            log, place, version, catalog, evolve=place.kind is not Kind.HOURLY and not is_fit
-        )
+        return self._stamped(log, place, rows, catalog, evolve=place.kind is not Kind.HOURLY and not is_fit)
 
-    def _sibling(self, name: str, place: Place, version: Version) -> Target:
+    def _sibling(self, name: str, place: Place, rows: RowsOf) -> Target:
         known = self._targets.get(name)
-        if known is not None and version in known.versions:
+        if known is not None and known.takes(rows):
             return known
-        log, _ = self._open(name, place, version)
-        return self._stamped(log, place, version, self.known(), evolve=False)
+        log, _ = self._open(name, place, rows)
+        return self._stamped(log, place, rows, self.known(), evolve=False)
 
     def _stamped(
-        self, log: TableLog, place: Place, version: Version, catalog: Catalog, *, evolve: bool
+        self, log: TableLog, place: Place, rows: RowsOf, catalog: Catalog, *, evolve: bool
     ) -> Target:
-        """Note that a version is about to be written to a table, and remember what was found."""
+        """Note that versions are about to be written to a table, and remember what was found."""
 
         def decide(state: TableState | None) -> tuple[Step, ...]:
             current = log.check_exists(state)
-            return stamp_table(current, catalog, written=(version,), evolve=evolve)
+            return stamp_table(current, catalog, written=rows.versions, evolve=evolve)
 
         state = log.commit(decide).state
         stamp = load_stamp(state, self.name)
@@ -180,7 +191,7 @@ class StreamHandle:
         with self._lock:
             self._targets.pop(name, None)
 
-    def _open(self, name: str, place: Place, version: Version) -> tuple[TableLog, TableState]:
+    def _open(self, name: str, place: Place, rows: RowsOf) -> tuple[TableLog, TableState]:
         """Open a table, or create it: known to the stream first, so that nobody can miss it."""
         log = TableLog(self.services, name)
         state = log.refresh()
@@ -197,7 +208,7 @@ class StreamHandle:
         order_by = time_field(catalog, place.kind)
         log = TableLog(self.services, name)  # the other is bound to the table that was dropped
         created = log.commit(
-            lambda state: create_stamped(state, catalog, table, order_by=order_by, written=version)
+            lambda state: create_stamped(state, catalog, table, order_by=order_by, written=rows.versions)
         )
         if created.state.dropped:
             raise TableNotFoundError(name, dropped=True)

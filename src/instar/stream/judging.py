@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from instar.compat import Judgement as FullJudgement
     from instar.schema import Schema
 
-__all__ = ["Judge", "Judgement", "QueryJudge"]
+__all__ = ["EveryChange", "Judge", "Judgement", "QueryJudge"]
 
 
 class Judgement(NamedTuple):
@@ -45,6 +45,16 @@ class QueryJudge:
         """Judge two schemas whose fields have the same ids."""
         found = judge(ColumnsVersion(old, by_id=True), ColumnsVersion(new, by_id=True))
         return Judgement(found.query_compatible, tuple(_reasons(found)))
+
+
+class EveryChange:
+    """Notices every difference between two schemas."""
+
+    rules = "every-change"
+
+    def judge(self, old: Schema, new: Schema) -> Judgement:
+        """Compare two schemas."""
+        return Judgement(old == new, () if old == new else ("it is another schema",))
 
 
 def _reasons(found: FullJudgement) -> Iterator[str]:

@@ -12,17 +12,18 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
-from instar.errors import ConflictError, StorageDeniedError
+from instar.errors import ConflictError, StorageDeniedError, UsageError
 from instar.schema import Schema
 from instar.stream.batches import REMEMBERED
 from instar.stream.catalog import time_field
 from instar.stream.routing import event_times
+from instar.stream.united import unite
 from instar.stream.writing import finish_pending
 from instar.table.read.rows import read_snapshot
-from instar.table.read.snapshot import plan_snapshot, resolve_reader
+from instar.table.read.snapshot import Reader, check_fence, plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from instar.schema import Field
     from instar.state import TableState
@@ -31,7 +32,7 @@ if TYPE_CHECKING:
     from instar.stream.handle import StreamHandle
     from instar.stream.kinds import Kind
     from instar.table import Lease, LeaseKeeper, TableLog
-    from instar.table.read.snapshot import Reader, SnapshotPlan
+    from instar.table.read.snapshot import SnapshotPlan
 
 __all__ = [
     "Cut",
@@ -215,12 +216,34 @@ def stream_reader(catalog: Catalog, schema: Schema | str | None, columns: Sequen
     return chosen if columns is None else chosen.select(columns)
 
 
-def plan_tables(handle: StreamHandle, held: HeldTables, schema: Schema) -> list[SnapshotPlan]:
-    """Plan the rows of each table under one schema; a table that cannot honour it fences the reader."""
+def plan_tables(
+    handle: StreamHandle, held: HeldTables, schema: Schema, after: Mapping[str, int] | None = None
+) -> list[SnapshotPlan]:
+    """Plan the rows of all tables under one schema; a table that cannot honour it fences the reader.
+
+    Most tables are planned as one, the first. `after` gives, by the id of a table, a time up to which rows
+    are left out.
+    """
     chunks = handle.services.chunks
+    honoured: set[tuple[Schema, ...]] = set()
+    for table in held.tables:
+        if table.state.history.schemas not in honoured:
+            check_fence(table.state, resolve_reader(table.state, schema, None))
+            honoured.add(table.state.history.schemas)
+    united, alone = unite(held.catalog, held.tables, after)
+    plans = [plan_snapshot(chunks, united, Reader(schema, schema, None), None)]
+    for table in alone:
+        plan = plan_snapshot(chunks, table.state, resolve_reader(table.state, schema, None), table.as_of)
+        since = None if after is None else after.get(table.state.table_id)
+        plans.append(plan if since is None else _later(plan, since))
+    return plans
 
-    def plan(table: HeldTable) -> SnapshotPlan:
-        reader: Reader = resolve_reader(table.state, schema, None)
-        return plan_snapshot(chunks, table.state, reader, table.as_of)
 
-    return [plan(table) for table in held.tables]
+def _later(plan: SnapshotPlan, since: int) -> SnapshotPlan:
+    """Leave out the rows up to a time."""
+    if plan.merge:
+        raise UsageError(
+            f"`{plan.state.name}` holds retractions, and what is new in it cannot be told from what was "
+            "copied before. Drop the tables that were made from it, and copy it anew."
+        )
+    return plan._replace(scan=plan.scan.keep(plan.scan.times.earliest > since))

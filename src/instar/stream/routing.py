@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from instar.stream.kinds import Kind
 from instar.stream.period import DAY, in_calendar
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from instar.stream.kinds import Kind
     from instar.stream.period import Period
 
 __all__ = ["AHEAD", "Place", "Routed", "event_times", "horizon", "route"]
@@ -58,16 +58,20 @@ def event_times(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
 
 
 def route(batch: pa.RecordBatch, time: int, periods: Mapping[Kind, Period], latest: int) -> Iterator[Routed]:
-    """Yield the rows of each table: `time` is the column to route by, `latest` the last time with a place.
+    """Yield the rows of each table.
 
-    Every row goes once to a table of each kind, or once to the table for rows without a place.
+    `time` is the column to route by (-1: there is none), and `latest` the last time that has a place.
+    Every row goes once to a table of each kind, or once to the first kind's table for rows without a place.
     """
     if not batch.num_rows:
+        return
+    if time < 0:
+        yield Routed(Place(next(iter(periods)), None), batch)
         return
     times, there = event_times(batch.column(time))
     placed = there & in_calendar(times) & (times <= latest)
     if not placed.all():
-        yield Routed(Place(Kind.REGULAR, None), batch.filter(pa.array(~placed)))
+        yield Routed(Place(next(iter(periods)), None), batch.filter(pa.array(~placed)))
         batch, times = batch.filter(pa.array(placed)), times[placed]
     for kind, period in periods.items():
         for start, rows in _split(batch, period.floor(times)):

@@ -38,7 +38,7 @@ class Stamp(NamedTuple):
 
 def find_stamp(state: TableState) -> Stamp | None:
     """Read the stamp of a table, or None if it belongs to no stream."""
-    options = state.options
+    options = state.labels
     if _STREAM not in options:
         return None
     versions = str(options[_VERSIONS]).split()
@@ -69,12 +69,12 @@ def create_stamped(
     table: TableRecord,
     *,
     order_by: int,
-    written: Version | None = None,
+    written: tuple[Version, ...] = (),
 ) -> tuple[Step, ...]:
     """Begin a table in the stream's latest schema; one that is there is no step."""
     if state is not None and not state.dropped:
         return ()
-    versions = "" if written is None else str(written)
+    versions = " ".join(sorted(written))
     config: dict[str, ConfigValue] = {
         _STREAM: catalog.name,
         _STREAM_ID: catalog.stream_id,

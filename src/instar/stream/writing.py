@@ -13,6 +13,7 @@ from instar.errors import ConflictError, CorruptTableError, StorageError, TableN
 from instar.schema import plan_migration
 from instar.storage.frame import decode_frame, encode_frame
 from instar.stream.batches import MOST_BEHIND, Intent, Item, begin_batch, end_batch
+from instar.stream.handle import RowsOf
 from instar.stream.kinds import Kind
 from instar.stream.routing import horizon, route
 from instar.stream.version import as_version
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from instar.schema import Schema
-    from instar.stream.batches import Batches, Outcome
+    from instar.stream.batches import Batches, Move, Outcome
     from instar.stream.catalog import VersionRecord
     from instar.stream.handle import StreamHandle, Target
     from instar.stream.period import Period
@@ -145,7 +146,7 @@ def _write_routed(
     with ExitStack() as held:
 
         def store(place: Place) -> Item:
-            written = hold_target(handle, held, place, version)
+            written = hold_target(handle, held, place, RowsOf.version(record))
             migration = migrated(routed[place], record.schema, written.target.schema)
             return written.item(list(store_parts(written.plan, migration, "0")))
 
@@ -161,14 +162,14 @@ def run_side_by_side(call: Callable[[T], R], each: Sequence[T]) -> list[R]:
         return list(pool.map(call, each))
 
 
-def hold_target(handle: StreamHandle, held: ExitStack, place: Place, version: Version) -> Written:
+def hold_target(handle: StreamHandle, held: ExitStack, place: Place, rows: RowsOf) -> Written:
     """Open the table for a place, and keep what is about to be stored for it."""
-    target = handle.target(place, version)
+    target = handle.target(place, rows)
     try:
         writer = held.enter_context(begin_write(handle.services, target.log))
     except TableNotFoundError:
         handle.forget(target.name)
-        target = handle.target(place, version, fresh=True)
+        target = handle.target(place, rows, fresh=True)
         writer = held.enter_context(begin_write(handle.services, target.log))
     return Written(target, writer)
 
@@ -180,15 +181,20 @@ def migrated(batches: Iterable[pa.RecordBatch], version: Schema, table: Schema) 
 
 
 def commit_items(
-    handle: StreamHandle, version: Version, items: Sequence[Item], count: int, token: str | None
+    handle: StreamHandle,
+    version: Version,
+    items: Sequence[Item],
+    count: int,
+    token: str | None,
+    moved: Sequence[Move] = (),
 ) -> StreamCommit:
-    """Make stored rows part of their tables: all of them, or none.
+    """Make stored rows part of their tables, all of them or none, and move the cursors of a job with them.
 
     One table without a token is one commit. Otherwise the intent is recorded first.
     """
     items = [item for item in items if item.parts]
     tables = tuple(sorted(item.name for item in items))
-    if token is None and len(items) <= 1:
+    if token is None and not moved and len(items) <= 1:
         for item in items:
             append_item(handle, item, None, version)
         return StreamCommit(version, count, tables)
@@ -196,7 +202,7 @@ def commit_items(
     batches = handle.batches.refresh()
     if batches is not None:
         _finish_laggards(handle, batches)
-    intent = _spilled(handle, Intent(given, str(version), count, tables, tuple(items)))
+    intent = _spilled(handle, Intent(given, str(version), count, tables, tuple(items), moved=tuple(moved)))
     handle.batches.commit(lambda batches: begin_batch(batches, intent))
     recorded = handle.batches.known
     found = None if recorded is None else recorded.find(given)
@@ -269,7 +275,7 @@ def _store_again(handle: StreamHandle, item: Item, token: str | None, version: V
     """Read back what was stored for a table that is gone, and write it to the table that is there now."""
     schema = handle.load().history.schemas[item.stream_schema_id]
     with ExitStack() as held:
-        written = hold_target(handle, held, item.place, version)
+        written = hold_target(handle, held, item.place, RowsOf((version,), item.stream_schema_id))
 
         def rows() -> Iterator[pa.RecordBatch]:
             for stored in item.parts:

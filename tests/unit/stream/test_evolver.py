@@ -24,6 +24,7 @@ from instar.stream.evolution import (
     next_action,
 )
 from instar.stream.evolver import Standby, StreamEvolver
+from instar.stream.handle import RowsOf
 from instar.stream.judging import Judgement, QueryJudge
 from instar.stream.period import DAY
 from instar.stream.routing import Place
@@ -110,7 +111,7 @@ def test_tables_have_their_turns_kind_by_kind_and_the_newest_first() -> None:
     for kind, period in handle.known().layout.periods.items():
         for number in (2, 0, 1):
             start = period.start_of(int(day(400 * number).timestamp()) * 1_000_000)
-            handle.target(Place(kind, start), as_version("v0.0.1"))
+            handle.target(Place(kind, start), RowsOf((as_version("v0.0.1"),), 0))
     stream.evolve(WIDER, version="v0.0.2")
     evolver = _evolver(world)
     evolver.step()

@@ -32,6 +32,7 @@ def _check_whole(stream: Stream, allowed: set[int]) -> int:
     return rows
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of leases, by the dead
 @pytest.mark.parametrize(("after", "spill"), [(False, False), (True, True)])
 def test_a_writer_may_die_at_every_request(after: bool, spill: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Whoever reads next sees all rows of a write or none; repeated with its token, it has happened once."""

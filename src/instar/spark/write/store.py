@@ -23,18 +23,27 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame
 
-__all__ = ["FrameRows", "conformed"]
+__all__ = ["FrameRows", "Misfit", "conformed"]
 
 _RESULT = "stored binary, misfit binary"
 
 
-class _Misfit(msgspec.Struct, array_like=True):
+class Misfit(msgspec.Struct, array_like=True):
     """What does not fit, on its way to the driver."""
 
     column: str
     reason: str
     row: int
     sample: str
+
+    @staticmethod
+    def of(error: DataMismatchError) -> Misfit:
+        """Take an error apart."""
+        return Misfit(error.column, error.reason, error.row or 0, error.sample or "")
+
+    def error(self) -> DataMismatchError:
+        """Return the error again."""
+        return DataMismatchError(self.column, self.reason, row=self.row, sample=self.sample)
 
 
 class FrameRows:
@@ -65,8 +74,7 @@ def _store_frame(frame: DataFrame, plan: StoringPlan, *, updates: bool) -> list[
     rows = numbered.mapInArrow(run, _RESULT).collect()
     misfit = next((row.misfit for row in rows if row.misfit is not None), None)
     if misfit is not None:
-        found = msgspec.msgpack.decode(bytes(misfit), type=_Misfit)
-        raise DataMismatchError(found.column, found.reason, row=found.row, sample=found.sample)
+        raise msgspec.msgpack.decode(bytes(misfit), type=Misfit).error()
     return [msgspec.msgpack.decode(bytes(row.stored), type=StoredPart) for row in rows]
 
 
@@ -80,7 +88,7 @@ def _store_task(
         for stored in store_parts(plan, conformed(plan, batches, updates=updates), task):
             yield _answer(stored=stored)
     except DataMismatchError as error:
-        yield _answer(misfit=_Misfit(error.column, error.reason, error.row or 0, error.sample or ""))
+        yield _answer(misfit=Misfit.of(error))
 
 
 def conformed(

@@ -200,7 +200,7 @@ class _Sweep:
 
 def _stream_leases(services: Services, state: TableState | None) -> Iterable[Lease]:
     """Return the leases of readers that hold all tables of a stream at once, if this is one of them."""
-    stream_id = None if state is None else state.options.get("stream.id")
+    stream_id = None if state is None else state.labels.get("stream.id")
     return () if stream_id is None else live_leases(services, str(stream_id))
 
 

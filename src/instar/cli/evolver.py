@@ -1,0 +1,273 @@
+"""`instar evolver …`: bring the tables of streams to the latest version."""
+
+from __future__ import annotations
+
+import time
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
+
+from instar.cli.options import ConsensusOption, StoreOption, open_store, parse_duration
+from instar.cli.output import JsonOption, console, format_count, print_json, print_table, stderr_console
+from instar.stream.evolution import Rest, Walk
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from instar import PassReport
+    from instar.stream.evolution import Action, DeadLetter, Evolution, Retry
+    from instar.stream.evolver import StreamEvolver
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="evolver", help="Bring the tables of streams to the latest version.", no_args_is_help=True
+)
+
+StreamsArgument = Annotated[
+    list[str] | None, typer.Argument(help="Streams; without any, all of the store.", show_default=False)
+]
+
+AlwaysOption = Annotated[
+    bool, typer.Option("--always", help="Stamp tables also if no query over a range would notice.")
+]
+
+
+@app.command()
+def once(
+    streams: StreamsArgument = None,
+    *,
+    always: AlwaysOption = False,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Do all that is due now, and report it.
+
+    A table that fails does not stop the others: it is tried again later. Exits with 1 if any failed.
+
+    Example:
+
+        instar evolver once --store lake
+
+    """
+    with open_store(store, consensus) as opened, _progress() as tell:
+        report = opened.evolver(*(streams or ()), always=always).run_once(tell)
+    _print_report(report, as_json=as_json)
+    raise typer.Exit(1 if report.failed else 0)
+
+
+@app.command()
+def run(
+    streams: StreamsArgument = None,
+    *,
+    every: Annotated[str, typer.Option(help="How often to look for raised versions: 10s, 5m.")] = "10s",
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Serve Prometheus counters on this port of 127.0.0.1."),
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="End after so many looks; without, only when interrupted.")
+    ] = None,
+    always: AlwaysOption = False,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Run until it is interrupted. Any number may run: one leads each stream, and the others stand by.
+
+    Looking at a stream that has converged costs two reads, however many tables it has.
+
+    Example:
+
+        instar evolver run --every 1m --metrics-port 9090 --store lake
+
+    """
+    pause = parse_duration(every) / 1000
+    if metrics_port is not None:
+        from prometheus_client import start_http_server  # noqa: PLC0415 -- only who serves loads it
+
+        start_http_server(metrics_port, addr="127.0.0.1")
+    with open_store(store, consensus) as opened:
+        evolver = opened.evolver(*(streams or ()), always=always)
+        looks = 0
+        while rounds is None or looks < rounds:
+            if looks:
+                time.sleep(pause)
+            looks += 1
+            report = evolver.run_once()
+            if any(report):
+                _print_report(report, as_json=as_json)
+
+
+@app.command()
+def status(
+    streams: StreamsArgument = None,
+    *,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show where the evolver stands with each stream, who leads, and what has failed.
+
+    Example:
+
+        instar evolver status --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        found = [_facts(evolver) for evolver in opened.evolver(*(streams or ())).streams()]
+    if as_json:
+        print_json(found)
+        return
+    print_table(
+        ("stream", "version", "target", "waiting", "stamped", "skipped", "dead", "next", "leader"),
+        [
+            [
+                str(fact[name])
+                for name in (
+                    "stream",
+                    "max_version",
+                    "target",
+                    "waiting",
+                    "stamped",
+                    "skipped",
+                    "dead_letters",
+                    "next",
+                    "leader",
+                )
+            ]
+            for fact in found
+        ],
+    )
+    for fact in found:
+        for letter in fact["failures"]:  # type: ignore[attr-defined]
+            console().print(f"{letter['table']}: {letter['attempts']} attempts, {letter['error']}")
+
+
+@app.command()
+def explain(
+    stream: Annotated[str, typer.Argument(help="The stream's name.", show_default=False)],
+    *,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what the evolver does next for a stream, and which older schemas a query would notice, and why.
+
+    Example:
+
+        instar evolver explain billing/events --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        evolver = opened.evolver(stream).streams()[0]
+        evolution, catalog, action = evolver.plan()
+        judged = evolver.judge_all(catalog)
+    verdicts = [
+        {
+            "versions": [str(version) for version in versions],
+            "noticed": not verdict.compatible,
+            "reasons": list(verdict.reasons),
+        }
+        for versions, verdict in judged
+    ]
+    text = _in_words(action, evolution)
+    if as_json:
+        print_json({"stream": stream, "target": str(catalog.max_version), "next": text, "verdicts": verdicts})
+        return
+    console().print(f"{stream}, at {catalog.max_version}: {text}")
+    print_table(
+        ("tables at", "beside the latest schema"),
+        [
+            (
+                ", ".join(verdict["versions"]),  # type: ignore[arg-type]
+                "; ".join(verdict["reasons"]) if verdict["noticed"] else "no query notices: left alone",  # type: ignore[arg-type]
+            )
+            for verdict in verdicts
+        ],
+    )
+
+
+def _in_words(action: Action, evolution: Evolution) -> str:
+    match action:
+        case Rest(until=until):
+            return f"nothing to do until {_moment(until)}"
+        case Walk(retargeted=True):
+            return "the version was raised in the middle of a pass, which begins anew"
+        case Walk():
+            return "a pass is due"
+    return f"a pass is going on, {format_count(evolution.waiting, 'table waits', 'tables wait')}"
+
+
+def _facts(evolver: StreamEvolver) -> dict[str, object]:
+    evolution, catalog, action = evolver.plan()
+    leader = evolution.leadership
+    return {
+        "stream": evolver.stream,
+        "max_version": str(catalog.max_version),
+        "target": evolution.version or "-",
+        "checked": evolution.checked,
+        "running": evolution.running,
+        "waiting": evolution.waiting,
+        "total": evolution.total,
+        "stamped": evolution.stamped,
+        "skipped": evolution.skipped,
+        "vanished": evolution.vanished,
+        "passes": evolution.passes,
+        "dead_letters": len(evolution.dead),
+        "failures": [
+            {"table": each.table.name, "attempts": each.attempts, "error": each.error}
+            for each in _failures(evolution)
+        ],
+        "last_check": None if evolution.last_check is None else _moment(evolution.last_check),
+        "next": _moment(action.until) if isinstance(action, Rest) else "now",
+        "leader": "-" if leader is None else leader.holder,
+    }
+
+
+def _failures(evolution: Evolution) -> Iterator[Retry | DeadLetter]:
+    yield from evolution.retries
+    yield from evolution.dead
+
+
+def _moment(at: int) -> str:
+    return datetime.fromtimestamp(at / 1000, UTC).isoformat(timespec="seconds")
+
+
+def _print_report(report: PassReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json(report._asdict())
+        return
+    console().print(
+        f"{format_count(report.passes, 'pass', 'passes')} done: "
+        f"{format_count(report.stamped, 'table')} stamped, "
+        f"{format_count(report.skipped)} left alone because no query would notice, "
+        f"{format_count(report.failed)} failed, {format_count(report.vanished)} gone, "
+        f"{format_count(report.waiting)} waiting."
+    )
+
+
+@contextmanager
+def _progress() -> Iterator[Callable[[str, Evolution], None]]:
+    """Show a bar for each stream on a terminal; say nothing when piped."""
+    terminal = stderr_console()
+    if not terminal.is_terminal:
+        yield lambda _stream, _evolution: None
+        return
+    bars = Progress(
+        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=terminal, transient=True
+    )
+    tasks = {}
+
+    def tell(stream: str, evolution: Evolution) -> None:
+        if stream not in tasks:
+            tasks[stream] = bars.add_task(stream)
+        total = max(evolution.total, 1)
+        bars.update(tasks[stream], total=total, completed=total - evolution.waiting)
+
+    with bars:
+        yield tell

@@ -1,0 +1,233 @@
+"""`instar stream …`: families of tables with one history of schemas."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from instar.cli.calendar import draw_calendar
+from instar.cli.options import ConsensusOption, StoreOption, open_store
+from instar.cli.output import JsonOption, console, format_count, print_json, print_table, working
+from instar.cli.schema import read_schema
+from instar.errors import UsageError
+from instar.schema import arrow_schema
+
+if TYPE_CHECKING:
+    from instar import Stream, StreamTable
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    name="stream", help="Look after families of tables with one history of schemas.", no_args_is_help=True
+)
+
+StreamArgument = Annotated[
+    str, typer.Argument(help="The stream's name, such as billing/events.", show_default=False)
+]
+KindOption = Annotated[
+    str, typer.Option(help="The kind of tables: hourly, regular, repartitioned, eod or archive.")
+]
+
+
+@app.command()
+def create(
+    stream: StreamArgument,
+    schema: Annotated[str, typer.Argument(help="DDL text, or a file with DDL or a Spark schema's JSON.")],
+    *,
+    time: Annotated[str, typer.Option(help="The column that tells which table a row belongs to.")],
+    version: Annotated[str, typer.Option(help="The version of this schema.")] = "v0.0.1",
+    kind: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KIND=PERIOD", help="A kind of tables and its period, such as regular=1d. Repeatable."
+        ),
+    ] = None,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Create a stream. Its tables come into being as rows are written.
+
+    A period is 30m (minutes), 1h, 1d, 1M (a month) or 1y. Without --kind, a stream has regular tables of a
+    day and archive tables of a year.
+
+    Example:
+
+        instar stream create events "user string, at timestamp" --time at --kind regular=1d --store lake
+
+    """
+    kinds = None if not kind else dict(_kind_and_period(text) for text in kind)
+    with open_store(store, consensus) as opened:
+        made = opened.create_stream(stream, read_schema(schema), version, time=time, kinds=kinds)
+        if as_json:
+            print_json(_facts(made))
+        else:
+            console().print(f"Created {stream} at {made.max_version}: {made.schema}")
+
+
+@app.command("list")
+def list_streams(
+    *, store: StoreOption = ".", consensus: ConsensusOption = None, as_json: JsonOption = False
+) -> None:
+    """List the streams of a store.
+
+    Example:
+
+        instar stream list --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        found = [_facts(opened.stream(name)) for name in opened.streams()]
+    if as_json:
+        print_json(found)
+    elif found:
+        print_table(
+            ("stream", "version", "kinds", "tables"),
+            [
+                (
+                    str(fact["name"]),
+                    str(fact["max_version"]),
+                    ", ".join(f"{kind}={period}" for kind, period in fact["kinds"].items()),  # type: ignore[attr-defined]
+                    format_count(int(str(fact["tables"]))),
+                )
+                for fact in found
+            ],
+        )
+    else:
+        console().print(f"There are no streams in {opened.location}.")
+
+
+@app.command()
+def describe(
+    stream: StreamArgument,
+    *,
+    kind: Annotated[str | None, typer.Option(help="Only tables of this kind.")] = None,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the versions of a stream, and a calendar of its tables with the version that each is stamped with.
+
+    Example:
+
+        instar stream describe billing/events --store lake
+
+    """
+    with open_store(store, consensus) as opened, working("reading the states of tables"):
+        found = opened.stream(stream)
+        facts, versions, tables = _facts(found), found.versions, found.tables(kind)
+    if as_json:
+        facts["versions"] = {str(version): str(schema) for version, schema in versions.items()}
+        facts["tables"] = [_table_facts(table) for table in tables]
+        print_json(facts)
+        return
+    terminal = console()
+    terminal.print(f"{stream} is at {facts['max_version']}: {facts['schema']}")
+    print_table(("version", "columns"), [(str(version), str(schema)) for version, schema in versions.items()])
+    for each in dict.fromkeys(table.kind for table in tables):
+        own = [table for table in tables if table.kind == each]
+        rows = sum(table.rows for table in own)
+        terminal.print(f"{each}: {format_count(len(own), 'table')}, {format_count(rows, 'row')}")
+        terminal.print(draw_calendar([(table.start, table.version) for table in own]))
+
+
+@app.command()
+def evolve(
+    stream: StreamArgument,
+    schema: Annotated[str, typer.Argument(help="DDL text, or a file with DDL or a Spark schema's JSON.")],
+    *,
+    version: Annotated[str, typer.Option(help="The version of this schema.")],
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Declare a version of a stream. Tables follow as rows are written, and as the evolver comes to them.
+
+    Example:
+
+        instar stream evolve events "user string, at timestamp, city string" --version v0.0.2 --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        found = opened.stream(stream)
+        highest = found.evolve(read_schema(schema), version)
+        if as_json:
+            print_json(_facts(found))
+        else:
+            console().print(f"{stream} is at {highest}: {found.schema}")
+
+
+@app.command()
+def read(  # noqa: PLR0913 -- each is an option of the command
+    stream: StreamArgument,
+    *,
+    kind: KindOption = "regular",
+    start: Annotated[str | None, typer.Option(help="The first event time: 2026-11-15, in UTC.")] = None,
+    end: Annotated[str | None, typer.Option(help="The event time to end before.")] = None,
+    version: Annotated[str | None, typer.Option(help="Read under the schema of this version.")] = None,
+    columns: Annotated[list[str] | None, typer.Option("--column", help="A column. Repeatable.")] = None,
+    limit: Annotated[int, typer.Option(min=0, help="How many rows to print.")] = 20,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print rows of a range of tables, in one schema whatever versions they were written in.
+
+    Example:
+
+        instar stream read billing/events --start 2026-11-01 --end 2026-12-01 --limit 5 --store lake
+
+    """
+    rows: list[dict[str, object]] = []
+    with open_store(store, consensus) as opened, working("reading"):
+        snapshot = opened.stream(stream).snapshot(kind, start, end, schema=version, columns=columns)
+        for batch in snapshot.to_batches():
+            rows += batch.slice(0, limit - len(rows)).to_pylist()
+            if len(rows) >= limit:
+                break
+    names = arrow_schema(snapshot.schema).names
+    if as_json:
+        print_json([{name: _plain(row[name]) for name in names} for row in rows])
+    else:
+        print_table(names, [[str(_plain(row[name])) for name in names] for row in rows])
+
+
+def _facts(stream: Stream) -> dict[str, object]:
+    return {
+        "name": stream.name,
+        "max_version": str(stream.max_version),
+        "schema": str(stream.schema),
+        "kinds": stream.kinds,
+        "tables": stream.table_count,
+    }
+
+
+def _table_facts(table: StreamTable) -> dict[str, object]:
+    return {
+        "name": table.name,
+        "kind": table.kind,
+        "start": None if table.start is None else table.start.isoformat(),
+        "version": str(table.version),
+        "versions": [str(version) for version in table.versions],
+        "rows": table.rows,
+    }
+
+
+def _plain(value: object) -> object:
+    """Return a value as JSON has it."""
+    match value:
+        case None | bool() | int() | float() | str():
+            return value
+        case dict():
+            return {str(key): _plain(item) for key, item in value.items()}
+        case list():
+            return [_plain(item) for item in value]
+    return str(value)
+
+
+def _kind_and_period(text: str) -> tuple[str, str]:
+    kind, equals, period = text.partition("=")
+    if not equals:
+        raise UsageError(f"{text!r} is not a kind and its period: write regular=1d")
+    return kind, period

@@ -1,0 +1,127 @@
+"""A range of tables as one DataFrame: one file index over all, asked with the filters of each query."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
+
+from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
+
+from instar.schema import field_name
+from instar.schema.types import Primitive
+from instar.spark.native.file_index import FileGroup, Listing
+from instar.spark.native.gateway import gateway_of
+from instar.spark.native.relation import parts_frame, shown_column
+from instar.spark.native.scan import snapshot_frame
+from instar.spark.native.scan_source import Branch, ScanSource
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from instar.schema import Field
+    from instar.spark.native.filters import Filters
+    from instar.spark.native.gateway import Gateway
+    from instar.state import ConfigValue
+    from instar.stream.reading import Cut, HeldTables
+    from instar.table import Services
+    from instar.table.read.report import ScanReport
+    from instar.table.read.snapshot import SnapshotPlan
+
+__all__ = ["range_frame"]
+
+
+class RangeSource(ScanSource):
+    """The parts of several plans as one scan: every query reads the same tables."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        services: Services,
+        fields: Sequence[Field],
+        options: Mapping[str, ConfigValue | None],
+        plans: Sequence[SnapshotPlan],
+        held: HeldTables,
+    ) -> None:
+        super().__init__(gateway, services, Branch.SCAN, fields, options)
+        self._plans = plans
+        self._held = held  # no vacuum touches the tables as long as Spark knows of this source
+        self._size = sum(plan.scan.bytes for plan in plans)
+
+    def files(self, filters: Filters) -> Listing:
+        """Return the files of all tables that a query with these filters reads."""
+        groups = [group for plan in self._plans for group in self.select(plan, filters)]
+        files = [file for group in groups for file in group.files]
+        return Listing([FileGroup((), files)] if files else [])
+
+    def size(self) -> int:
+        """Return the size of all files."""
+        return self._size
+
+    def report(self, filters: Filters) -> ScanReport:
+        """Report on a scan of all tables with these filters."""
+        reports = [self.explain(plan, filters) for plan in self._plans]
+        total = reports[0]
+        for other in reports[1:]:
+            total = replace(
+                total,
+                total=total.total + other.total,
+                read=total.read + other.read,
+                bytes_total=total.bytes_total + other.bytes_total,
+                bytes_read=total.bytes_read + other.bytes_read,
+                chunks=total.chunks + other.chunks,
+                chunks_skipped=total.chunks_skipped + other.chunks_skipped,
+            )
+        return total
+
+
+def range_frame(
+    spark: SparkSession,
+    services: Services,
+    held: HeldTables,
+    plans: Sequence[SnapshotPlan],
+    fields: Sequence[Field],
+    cut: Cut | None,
+    options: Mapping[str, ConfigValue | None] | None = None,
+) -> DataFrame:
+    """Return the rows of a range of tables. Tables with retractions are read as they would be alone."""
+    scanned = [plan for plan in plans if not plan.merge]
+    source = RangeSource(gateway_of(spark), services, fields, options or {}, scanned, held)
+    parts = sum(len(plan.scan) for plan in scanned)
+    label = f"instar:/{held.catalog.name} ({len(held.tables)} tables, {parts} parts)"
+    with_time = fields if cut is None or cut.field in fields else (*fields, cut.field)
+    frame = parts_frame(spark, label, with_time, source)
+    if cut is not None:
+        frame = frame.where(_within(cut))
+    frame = frame.select([shown_column(field) for field in fields])
+    for plan in plans:
+        if plan.merge:
+            alone = snapshot_frame(spark, services, plan, held, options)  # type: ignore[arg-type]
+            frame = frame.unionAll(alone if cut is None else _cut_alone(alone, cut))
+    return frame
+
+
+def _within(cut: Cut, name: str | None = None) -> Column:
+    column = F.col(field_name(cut.field.id) if name is None else f"`{name}`")
+    condition = column.isNotNull()
+    if cut.span.start is not None:
+        condition &= column >= _literal(cut.span.start, cut.field)
+    if cut.span.end is not None:
+        condition &= column < _literal(cut.span.end, cut.field)
+    return condition
+
+
+def _cut_alone(frame: DataFrame, cut: Cut) -> DataFrame:
+    return frame.where(_within(cut, cut.field.name))
+
+
+def _literal(micros: int, field: Field) -> Column:
+    """Return a moment as a literal of the type of the column that is compared with it."""
+    moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    if field.type == Primitive("timestamp"):
+        return F.timestamp_micros(F.lit(micros))
+    text = moment.strftime("%Y-%m-%d %H:%M:%S.%f")
+    # A date is the midnight that it begins with, so that it is compared with moments of the day too.
+    return F.lit(text).cast("timestamp_ntz")

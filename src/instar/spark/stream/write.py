@@ -1,0 +1,260 @@
+"""Writing frames to the tables of a stream: executors route rows and store parts for many tables at once.
+
+Which tables that will be is found out first, from the time column alone, because a table has to be there
+before its parts are. The driver commits once, to all tables or to none.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import msgspec
+import pyarrow as pa
+from pyspark import TaskContext
+
+from instar.errors import DataMismatchError, TableNotFoundError, UsageError
+from instar.parts import Conformer
+from instar.schema import Schema, plan_migration
+from instar.spark.stream.read import range_frame
+from instar.spark.write.incoming import arrow_frame, incoming_schema
+from instar.spark.write.store import Misfit
+from instar.stream.handle import RowsOf
+from instar.stream.jobs import FOREVER
+from instar.stream.kinds import Kind
+from instar.stream.routing import Place, horizon, route
+from instar.stream.version import as_version
+from instar.stream.writing import (
+    Written,
+    as_commit,
+    commit_items,
+    find_done,
+    hold_target,
+    routed_kinds,
+    run_side_by_side,
+    time_position,
+)
+from instar.table.write.rows import ATTEMPTS
+from instar.table.write.store import StoredPart, StoringPlan, store_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from instar.stream.batches import Item
+    from instar.stream.catalog import VersionRecord
+    from instar.stream.handle import StreamHandle
+    from instar.stream.jobs import CopyPlan
+    from instar.stream.period import Period
+    from instar.stream.writing import StreamCommit
+
+__all__ = ["copy_on_spark", "query_id", "write_stream_frame"]
+
+_BUFFERED_BYTES: Final = 128 * 1024 * 1024
+"""What a task keeps in memory of all its tables together."""
+_QUERY: Final = "sql.streaming.queryId"
+_PLACES: Final = "kind string, start bigint"
+_STORED: Final = "kind string, start bigint, rows bigint, stored binary, misfit binary, unplanned boolean"
+
+
+class Routing(NamedTuple):
+    """How rows find their tables; it travels to executors."""
+
+    schema: Schema
+    time: int
+    periods: Mapping[Kind, Period]
+    latest: int
+
+
+def write_stream_frame(
+    handle: StreamHandle, record: VersionRecord, frame: DataFrame, token: str | None
+) -> StreamCommit:
+    """Write a frame, whose rows are of one version, to the tables that they belong to."""
+    Conformer(incoming_schema(frame.schema), record.schema)  # what types alone can tell, before any task
+    done = None if token is None else find_done(handle, token)
+    if done is not None:
+        return as_commit(done)
+    catalog = handle.known()
+    routing = Routing(
+        record.schema,
+        time_position(record.schema, catalog.time),
+        routed_kinds(catalog.layout.periods),
+        horizon(handle.services.clock()),
+    )
+    for attempt in range(ATTEMPTS):
+        try:
+            with ExitStack() as held:
+                items, count = _store(handle, frame, routing, RowsOf.version(record), held)
+                return commit_items(handle, as_version(record.version), items, count, token)
+        except TableNotFoundError as gone:  # dropped between two looks at it
+            handle.forget(gone.name)
+            if attempt + 1 == ATTEMPTS:
+                raise
+    raise AssertionError("the loop returns or raises")
+
+
+def query_id(batch: DataFrame) -> str:
+    """Return the id of the streaming query that a micro-batch belongs to; a checkpoint keeps it."""
+    found = batch.sparkSession.sparkContext.getLocalProperty(_QUERY)
+    if found is None:
+        raise UsageError("this frame is no micro-batch of a streaming query: use stream.write")
+    return found
+
+
+def copy_on_spark(
+    spark: SparkSession, handle: StreamHandle, plan: CopyPlan, held: ExitStack
+) -> tuple[list[Item], int]:
+    """Copy the rows of a job's plan on executors."""
+    frame = range_frame(spark, handle.services, plan.held, plan.plans, plan.schema.fields, None)
+    routing = Routing(plan.schema, time_position(plan.schema, plan.by), plan.periods, FOREVER)
+    return _store(handle, frame, routing, plan.rows, held)
+
+
+def _store(
+    handle: StreamHandle, frame: DataFrame, routing: Routing, rows: RowsOf, held: ExitStack
+) -> tuple[list[Item], int]:
+    """Store the rows of a frame for the tables that they belong to."""
+    writing: dict[Place, Written] = {}
+    wanted = _places(frame, routing)
+    while True:
+        handle.announce(wanted)
+        new = sorted(wanted.difference(writing), key=str)
+        found = run_side_by_side(lambda place: hold_target(handle, held, place, rows), new) if new else []
+        writing |= dict(zip(new, found, strict=True))
+        plans = {place: written.plan for place, written in writing.items()}
+        stored, count, unplanned = _run(frame, routing, plans)
+        if not unplanned:
+            break
+        wanted = unplanned.union(writing)  # the frame gave other times than when it was looked at first
+    return [writing[place].item(parts) for place, parts in stored.items()], count
+
+
+def _places(frame: DataFrame, routing: Routing) -> set[Place]:
+    """Find out which tables the rows of a frame belong to, from their times alone."""
+    nowhere = {Place(next(iter(routing.periods)), None)}
+    if routing.time < 0:
+        return nowhere
+    field = routing.schema.fields[routing.time]
+    name = next((name for name in frame.columns if name.lower() == field.name.lower()), None)
+    if name is None:
+        return nowhere
+    alone = Routing(Schema((field,)), 0, routing.periods, routing.latest)
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        seen: set[Place] = set()
+        for batch in batches:
+            conformer = Conformer(batch.rename_columns([field.name]).schema, alone.schema)
+            try:
+                conformed = conformer.apply(batch.rename_columns([field.name]))
+            except DataMismatchError:
+                continue  # storing the rows will say so
+            seen.update(place for place, _ in route(conformed, 0, alone.periods, alone.latest))
+        yield pa.RecordBatch.from_pydict(
+            {
+                "kind": pa.array([place.kind.value for place in seen], pa.string()),
+                "start": pa.array([place.start for place in seen], pa.int64()),
+            }
+        )
+
+    times = frame.select(frame[f"`{name}`"].alias("t"))
+    found = times.mapInArrow(run, _PLACES).distinct().collect()
+    return {Place(Kind(row.kind), row.start) for row in found}
+
+
+def _run(
+    frame: DataFrame, routing: Routing, plans: Mapping[Place, StoringPlan]
+) -> tuple[dict[Place, list[StoredPart]], int, set[Place]]:
+    """Store the rows of a frame on executors; answer with parts by table, and tables not expected."""
+    names = frame.columns
+
+    def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        named = (batch.rename_columns(names) for batch in batches)
+        return _Task(routing, plans).store(named)
+
+    numbered = arrow_frame(frame).toDF(*(f"c{at}" for at in range(len(names))))
+    rows = numbered.mapInArrow(run, _STORED).collect()
+    misfit = next((row.misfit for row in rows if row.misfit is not None), None)
+    if misfit is not None:
+        raise msgspec.msgpack.decode(bytes(misfit), type=Misfit).error()
+    stored: dict[Place, list[StoredPart]] = defaultdict(list)
+    unplanned: set[Place] = set()
+    count = 0
+    for row in rows:
+        count += row.rows or 0
+        if row.kind is not None:
+            place = Place(Kind(row.kind), row.start)
+            if row.unplanned:
+                unplanned.add(place)
+            else:
+                stored[place].append(msgspec.msgpack.decode(bytes(row.stored), type=StoredPart))
+    return stored, count, unplanned
+
+
+class _Task:
+    """One task: routes its rows, keeps some of each table in memory, and stores the largest when it must."""
+
+    def __init__(self, routing: Routing, plans: Mapping[Place, StoringPlan]) -> None:
+        self._routing = routing
+        self._plans = plans
+        self._kept: dict[Place, list[pa.RecordBatch]] = {}
+        self._bytes: dict[Place, int] = {}
+        self._flushes = 0
+        context = TaskContext.get()
+        self._name = "0" if context is None else f"{context.partitionId()}-{context.taskAttemptId()}"
+
+    def store(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Store rows; a row that does not fit is an answer, for an error would be retried."""
+        conformer: Conformer | None = None
+        done = 0
+        schema, time, periods, latest = self._routing
+        try:
+            for batch in batches:
+                conformer = conformer or Conformer(batch.schema, schema)
+                conformed = conformer.apply(batch, first_row=done)
+                done += batch.num_rows
+                for place, rows in route(conformed, time, periods, latest):
+                    yield from self._keep(place, rows)
+            for place in list(self._kept):
+                yield from self._flush(place)
+        except DataMismatchError as error:
+            yield _answer(misfit=msgspec.msgpack.encode(Misfit.of(error)))
+        yield _answer(rows=done)
+
+    def _keep(self, place: Place, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+        plan = self._plans.get(place)
+        if plan is None:
+            yield _answer(place, unplanned=True)
+            return
+        migrated = plan_migration(self._routing.schema, plan.schema).apply(rows)
+        self._kept.setdefault(place, []).append(migrated)
+        self._bytes[place] = self._bytes.get(place, 0) + migrated.nbytes
+        if sum(self._bytes.values()) > _BUFFERED_BYTES:
+            yield from self._flush(max(self._bytes, key=self._bytes.__getitem__))
+
+    def _flush(self, place: Place) -> Iterator[pa.RecordBatch]:
+        batches, _ = self._kept.pop(place), self._bytes.pop(place)
+        self._flushes += 1
+        task = f"{self._name}-{self._flushes}"
+        for stored in store_parts(self._plans[place], batches, task):
+            yield _answer(place, stored=msgspec.msgpack.encode(stored))
+
+
+def _answer(
+    place: Place | None = None,
+    *,
+    rows: int | None = None,
+    stored: bytes | None = None,
+    misfit: bytes | None = None,
+    unplanned: bool = False,
+) -> pa.RecordBatch:
+    values: Sequence[tuple[str, Any, pa.DataType]] = (
+        ("kind", None if place is None else place.kind.value, pa.string()),
+        ("start", None if place is None else place.start, pa.int64()),
+        ("rows", rows, pa.int64()),
+        ("stored", stored, pa.binary()),
+        ("misfit", misfit, pa.binary()),
+        ("unplanned", unplanned, pa.bool_()),
+    )
+    return pa.RecordBatch.from_pydict({name: pa.array([value], type_) for name, value, type_ in values})

@@ -1,0 +1,190 @@
+"""Jobs that fill tables from other tables of a stream: repartitioned, end-of-day and archive ones.
+
+A job reads what is new since its last run and writes it to the tables that it belongs to. How far it has come
+is recorded in the very moment in which its rows are written, so no row is lost or copied twice, wherever it
+is killed. How rows are read and stored, on Spark or in process, is for the caller to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import ExitStack
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from instar.errors import TableNotFoundError, UsageError
+from instar.state.commands import drop
+from instar.stream.batches import Batches, Move
+from instar.stream.catalog import REPARTITION_BY
+from instar.stream.commands import check_time_column, forget_table, set_setting
+from instar.stream.handle import RowsOf
+from instar.stream.kinds import Kind
+from instar.stream.reading import HeldTables, Span, hold_tables, plan_tables, read_tables, records_in
+from instar.stream.routing import route
+from instar.stream.stamp import load_stamp
+from instar.stream.writing import (
+    StreamCommit,
+    commit_items,
+    finish_pending,
+    hold_target,
+    run_side_by_side,
+    time_position,
+)
+from instar.table.write.store import store_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import pyarrow as pa
+
+    from instar.schema import Schema
+    from instar.state import Step, TableState
+    from instar.stream.batches import Item
+    from instar.stream.catalog import TableRecord
+    from instar.stream.handle import StreamHandle
+    from instar.stream.period import Period
+    from instar.stream.routing import Place
+    from instar.stream.version import Version
+    from instar.table.read.snapshot import SnapshotPlan
+
+__all__ = ["CopyPlan", "Copying", "archive_tables", "close_day", "copy_in_process", "repartition_tables"]
+
+_NEVER: Final = -1
+FOREVER: Final = 2**62
+"""A time that every row comes before: jobs give every row that has a time its place."""
+
+
+class CopyPlan(NamedTuple):
+    """What a job copies: rows of some tables, under one schema, to tables of a kind by a column."""
+
+    held: HeldTables
+    plans: Sequence[SnapshotPlan]
+    schema: Schema
+    kind: Kind
+    by: int
+    rows: RowsOf
+
+    @property
+    def periods(self) -> Mapping[Kind, Period]:
+        """The kind that rows go to, with its period."""
+        return {self.kind: self.held.catalog.layout.period(self.kind)}
+
+
+Copying = Callable[["StreamHandle", CopyPlan, ExitStack], tuple["list[Item]", int]]
+"""Reads the rows of a plan and stores them: returns what each table gets, and how many rows there were."""
+
+
+def copy_in_process(handle: StreamHandle, plan: CopyPlan, held: ExitStack) -> tuple[list[Item], int]:
+    """Copy rows without an engine: for what fits in memory."""
+    at = time_position(plan.schema, plan.by)
+    routed: dict[Place, list[pa.RecordBatch]] = {}
+    count = 0
+    for batch in read_tables(handle.services.blob, plan.plans, plan.schema, None):
+        count += batch.num_rows
+        for place, rows in route(batch, at, plan.periods, FOREVER):
+            routed.setdefault(place, []).append(rows)
+    handle.announce(routed)
+
+    def store(place: Place) -> Item:
+        written = hold_target(handle, held, place, plan.rows)
+        return written.item(list(store_parts(written.plan, routed[place], "0")))
+
+    return (run_side_by_side(store, list(routed)) if routed else []), count
+
+
+def repartition_tables(handle: StreamHandle, by: str, copy: Copying) -> StreamCommit:
+    """Copy what is new in regular tables to the tables of another time."""
+    catalog = handle.load()
+    catalog.layout.period(Kind.REPARTITIONED)
+    field = check_time_column(catalog.schema, by)
+    known = catalog.settings.get(REPARTITION_BY)
+    if known is not None and int(known) != field.id:
+        name = next(other.name for other in catalog.schema.fields if other.id == int(known))
+        raise UsageError(
+            f"the tables of `{handle.name}` are repartitioned by `{name}` already, not by `{by}`"
+        )
+    handle.journal.commit(
+        lambda found: () if found is None else set_setting(found, REPARTITION_BY, str(field.id))
+    )
+    return _copy_new(handle, "repartition", Kind.REPARTITIONED, Span(), field.id, copy)
+
+
+def close_day(handle: StreamHandle, day: int, copy: Copying) -> StreamCommit:
+    """Copy what is new in the regular tables of a day to its end-of-day table."""
+    catalog = handle.load()
+    period = catalog.layout.period(Kind.EOD)
+    if period.start_of(day) != day:
+        raise UsageError(f"an end-of-day table of `{handle.name}` holds {period}: name the beginning of one")
+    return _copy_new(handle, "eod", Kind.EOD, Span(day, period.end_of(day)), catalog.time, copy)
+
+
+def archive_tables(handle: StreamHandle, before: int, copy: Copying, *, drop_days: bool) -> StreamCommit:
+    """Copy what is new in the regular tables that end by a time to archive tables; then drop them, or not."""
+    catalog = handle.load()
+    catalog.layout.period(Kind.ARCHIVE)
+    period = catalog.layout.period(Kind.REGULAR)
+    span = Span(None, period.start_of(before))
+    done = _copy_new(handle, "archive", Kind.ARCHIVE, span, catalog.time, copy)
+    if drop_days:
+        for record in records_in(handle.load(), Kind.REGULAR, span):
+            _drop_archived(handle, record)
+    return done
+
+
+def _copy_new(handle: StreamHandle, job: str, kind: Kind, span: Span, by: int, copy: Copying) -> StreamCommit:
+    held = hold_tables(handle, Kind.REGULAR, span)
+    try:
+        return _copy_held(handle, held, job, kind, by, copy)
+    finally:
+        held.release()
+
+
+def _copy_held(
+    handle: StreamHandle, held: HeldTables, job: str, kind: Kind, by: int, copy: Copying
+) -> StreamCommit:
+    batches = handle.batches.known or Batches()
+    catalog = held.catalog
+    moved = []
+    after: dict[str, int] = {}
+    versions: set[Version] = set()
+    for table in held.tables:
+        table_id = table.state.table_id
+        seen = batches.cursors.get(_cursor(job, table_id), _NEVER)
+        upto = table.state.upper - 1 if table.as_of is None else table.as_of
+        after[table_id] = seen
+        if upto > seen:
+            versions.update(load_stamp(table.state, handle.name).versions)
+            moved.append(Move(_cursor(job, table_id), seen, upto))
+    if not moved:
+        return StreamCommit(catalog.max_version, 0, ())
+    rows = RowsOf(tuple(sorted(versions)), catalog.schema_id)
+    plans = plan_tables(handle, held, catalog.schema, after)
+    plan = CopyPlan(held, plans, catalog.schema, kind, by, rows)
+    with ExitStack() as leases:
+        items, count = copy(handle, plan, leases)
+        return commit_items(handle, catalog.max_version, items, count, None, moved)
+
+
+def _drop_archived(handle: StreamHandle, record: TableRecord) -> None:
+    """Drop a table if every row of it is in the archive; one that was written to since stays."""
+    name, table_id = record.name, record.table_id
+    finish_pending(handle)
+    batches = handle.batches.known or Batches()
+    archived = batches.cursors.get(_cursor("archive", table_id), _NEVER)
+    log = handle.open_table(name)
+
+    def decide(state: TableState | None) -> tuple[Step, ...]:
+        if state is None or state.dropped or state.table_id != table_id or state.upper - 1 > archived:
+            return ()
+        return drop(state)
+
+    try:
+        dropped = log.commit(decide).entry is not None
+    except TableNotFoundError:
+        return
+    if dropped:
+        handle.forget(name)
+        handle.journal.commit(lambda found: () if found is None else forget_table(found, name, table_id))
+
+
+def _cursor(job: str, table_id: str) -> str:
+    return f"{job} of {table_id}"

@@ -1,0 +1,108 @@
+"""Jobs copy each row once to the table that it belongs to, wherever they are killed."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from datetime import timedelta
+from itertools import count
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from instar.errors import UsageError
+from instar.storage import MemoryConsensus
+from tests.streams import DeadError, Mortal, day, events, make_stream, new_world, open_again, sorted_rows
+
+if TYPE_CHECKING:
+    from instar.api.stream import Stream
+
+KINDS = {"regular": "1d", "repartitioned": "1d", "eod": "1d", "archive": "1y"}
+SCHEMA = "user string not null, at timestamp, amount int, billed timestamp"
+
+
+def _bills(days: list[int], after: int, each: int = 2) -> pa.Table:
+    rows = events(days, each=each, amount=1)
+    billed = [time + timedelta(days=after) for time in rows["at"].to_pylist()]
+    return rows.append_column("billed", pa.array(billed, pa.timestamp("us", "UTC")))
+
+
+def _same(stream: Stream, kind: str) -> bool:
+    return sorted_rows(stream.snapshot(kind).to_arrow()) == sorted_rows(stream.snapshot().to_arrow())
+
+
+def test_repartitioning_takes_what_is_new_and_late_rows_reach_their_day() -> None:
+    """Each run copies what came since the last one; the schema is refreshed at every append."""
+    stream = make_stream(new_world(), KINDS, SCHEMA)
+    stream.write(_bills([5, 4], after=1), version="v0.0.1")
+    assert stream.repartition(by="billed").rows == 4
+    starts = [table.start for table in stream.tables("repartitioned")]
+    assert starts == [day(4).date(), day(3).date()]
+    assert stream.repartition(by="billed").rows == 0
+    stream.evolve(SCHEMA.replace("amount int", "amount bigint"), version="v0.0.2")
+    late = _bills([9, 5], after=1, each=1)
+    stream.write(late, version="v0.0.1")
+    stream.write(late.set_column(3, "billed", pa.nulls(2, pa.timestamp("us", "UTC"))), version="v0.0.2")
+    assert stream.repartition(by="billed").rows == 4
+    assert _same(stream, "repartitioned")
+    by_day = {table.start: table for table in stream.tables("repartitioned")}
+    assert by_day[None].rows == 2
+    assert by_day[day(4).date()].rows == 3
+    assert by_day[day(4).date()].version == "v0.0.2"
+    assert by_day[day(3).date()].version == "v0.0.1"
+    with pytest.raises(UsageError, match="repartitioned by `billed` already"):
+        stream.repartition(by="at")
+
+
+def test_days_go_to_the_archive_and_may_then_be_dropped() -> None:
+    """The archive has every row once; a day is dropped unless it was written to since."""
+    stream = make_stream(new_world(), KINDS, SCHEMA)
+    stream.write(_bills([800, 799, 1], after=0), version="v0.0.1")
+    before = sorted_rows(stream.snapshot(end=day(700)).to_arrow())
+    assert stream.archive(before=day(700)).rows == 4
+    assert len(stream.tables("regular")) == 3
+    assert sorted_rows(stream.snapshot("archive").to_arrow()) == before
+    assert stream.archive(before=day(700), drop=True).rows == 0
+    assert [table.start for table in stream.tables("regular")] == [day(1).date()]
+    stream.write(_bills([800], after=0, each=1), version="v0.0.1")
+    assert stream.archive(before=day(700), drop=True).rows == 1
+    assert stream.snapshot("archive").to_arrow().num_rows == 5
+    assert len(stream.tables("regular")) == 1
+
+
+def test_a_day_is_closed_with_its_rows_and_again_with_late_ones() -> None:
+    """An end-of-day table has the rows of its day, once."""
+    stream = make_stream(new_world(), KINDS, SCHEMA)
+    stream.write(_bills([2, 1], after=0), version="v0.0.1")
+    assert stream.close_day(None, day(1)).rows == 2
+    stream.write(_bills([1], after=0, each=1), version="v0.0.1")
+    assert stream.close_day(None, day(1).date().isoformat()).rows == 1
+    (table,) = stream.tables("eod")
+    assert (table.start, table.rows) == (day(1).date(), 3)
+    with pytest.raises(UsageError, match="beginning"):
+        stream.close_day(None, day(1) + timedelta(hours=3))
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of leases, by the dead
+@pytest.mark.parametrize("after", [False, True])
+def test_a_job_may_die_at_every_request(after: bool) -> None:
+    """Started again, it copies what is missing: no row is lost and none is doubled."""
+    for at in count(1):
+        world = new_world(consensus=MemoryConsensus())
+        stream = make_stream(world, KINDS, SCHEMA)
+        stream.write(_bills([801, 800], after=0, each=1), version="v0.0.1")
+        expected = sorted_rows(stream.snapshot().to_arrow())
+        mortal = Mortal(at, after=after)
+        with suppress(DeadError):
+            doomed = open_again(world, mortal.services(world))
+            doomed.repartition(by="billed")
+            doomed.archive(before=day(700), drop=True)
+        if not mortal.dead:
+            assert at > 10
+            return
+        again = open_again(world)
+        again.repartition(by="billed")
+        again.archive(before=day(700), drop=True)
+        for kind in ("repartitioned", "archive"):
+            assert sorted_rows(again.snapshot(kind).to_arrow()) == expected
+        assert again.snapshot().to_arrow().num_rows == 0
