@@ -241,7 +241,7 @@ def plan_tables(
 
 def _later(plan: SnapshotPlan, since: int) -> SnapshotPlan:
     """Leave out the rows up to a time."""
-    if plan.merge:
+    if plan.merge or plan.state.totals.retracted:
         raise UsageError(
             f"`{plan.state.name}` holds retractions, and what is new in it cannot be told from what was "
             "copied before. Drop the tables that were made from it, and copy it anew."

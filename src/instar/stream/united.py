@@ -74,7 +74,7 @@ def _plain_batches(
 ) -> Sequence[Batch] | None:
     """Return the batches of a table under the stream's ids of schemas, or None if it is not that simple."""
     state = table.state
-    if state.chunks or state.removals or any(name.startswith("skipping") for name in state.options):
+    if state.chunks or state.removals or state.totals.retracted or state.options:
         return None
     ids = [schemas.get(schema) for schema in state.history.schemas]
     return _renumbered(state, ids, since, table.as_of)

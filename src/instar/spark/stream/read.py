@@ -87,7 +87,7 @@ def range_frame(
     options: Mapping[str, ConfigValue | None] | None = None,
 ) -> DataFrame:
     """Return the rows of a range of tables. Tables with retractions are read as they would be alone."""
-    scanned = [plan for plan in plans if not plan.merge]
+    scanned = [plan for plan in plans if not _has_retractions(plan)]
     source = RangeSource(gateway_of(spark), services, fields, options or {}, scanned, held)
     parts = sum(len(plan.scan) for plan in scanned)
     label = f"instar:/{held.catalog.name} ({len(held.tables)} tables, {parts} parts)"
@@ -97,10 +97,14 @@ def range_frame(
         frame = frame.where(_within(cut))
     frame = frame.select([shown_column(field) for field in fields])
     for plan in plans:
-        if plan.merge:
+        if _has_retractions(plan):
             alone = snapshot_frame(spark, services, plan, held, options)  # type: ignore[arg-type]
             frame = frame.unionAll(alone if cut is None else _cut_alone(alone, cut))
     return frame
+
+
+def _has_retractions(plan: SnapshotPlan) -> bool:
+    return bool(plan.merge or plan.state.totals.retracted)
 
 
 def _within(cut: Cut, name: str | None = None) -> Column:
