@@ -5,10 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.api.store import Store
-from instar.errors import StoreNotFoundError, UsageError
 from instar.state.options import check_options
-from instar.storage import consensus_kind, open_blob, open_consensus
-from instar.table import Services, StoreMarker, check_consensus, find_marker, wall_clock
+from instar.table import open_services
 
 if TYPE_CHECKING:
     import os
@@ -44,21 +42,7 @@ def open_store(
     """
     usual = dict(defaults or {})
     check_options(usual)
-    blob = open_blob(location, options)
-    logs = open_consensus(consensus, blob, options)
-    kind = consensus_kind(consensus)
-    marker = find_marker(blob)
-    if marker is None and create and next(iter(blob.list()), None) is not None:
-        marker = find_marker(blob)  # the first thing that a store has: perhaps it came just now
-        if marker is None:
-            raise UsageError(
-                f"{blob.url} holds something that is not an instar store: choose an empty location"
-            )
-    if marker is not None:
-        check_consensus(marker, kind, logs, blob.url)
-        return Store(blob.url, Services(blob, logs, marker.log_prefix, defaults=usual))
-    if not create:
-        raise StoreNotFoundError(blob.url)
-    services = Services(blob, logs)
-    new = StoreMarker(services.new_id(), kind, wall_clock())
-    return Store(blob.url, Services(blob, logs, new.log_prefix, defaults=usual), new)
+    services, unwritten = open_services(
+        location, consensus=consensus, options=options, defaults=usual, create=create
+    )
+    return Store(services.blob.url, services, unwritten)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
+from instar.errors import UsageError
 from instar.schema import Schema, arrow_schema
 from instar.state.options import check_options
 from instar.table import load_parts
@@ -17,6 +18,7 @@ from instar.table.read.snapshot import plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from types import TracebackType
 
     import duckdb
     import pandas as pd
@@ -24,6 +26,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.table import Services, TableLog
+    from instar.table.log.pin import Pin
     from instar.table.read.audit import Policy
     from instar.table.read.report import ScanReport
 
@@ -31,7 +34,9 @@ __all__ = ["Snapshot"]
 
 
 class Snapshot:
-    """The rows as of one time, under one schema. No vacuum deletes them while somebody holds it.
+    """The rows as of one time, under one schema. No vacuum deletes them until it is closed.
+
+    In a `with` statement it is closed at the end. Without one, `close` does it, or the end of its last use.
 
     Its `where` is a condition in Spark SQL over the columns of its schema, chosen or not. Text is understood
     as Spark understands it in UTC and ANSI mode.
@@ -49,7 +54,8 @@ class Snapshot:
     ) -> None:
         self._services = services
         self._query = check_options({"skipping": skipping})
-        self._pin = log.pinned()
+        self._is_shared = False
+        self._pin: Pin | None = log.pinned()
         reader = resolve_reader(self._pin.state, schema, columns)
         self._plan = plan_snapshot(services.chunks, self._pin.state, reader, as_of)
 
@@ -77,7 +83,8 @@ class Snapshot:
         """
         from instar.spark import snapshot_frame  # noqa: PLC0415 -- only who needs Spark loads it
 
-        return snapshot_frame(spark, self._services, self._plan, self._pin, self._query)
+        pin, self._is_shared = self._open_pin(), True
+        return snapshot_frame(spark, self._services, self._plan, pin, self._query)
 
     def to_arrow(self, where: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows, or those that a Spark SQL condition is true for, as Arrow, without a JVM.
@@ -97,6 +104,7 @@ class Snapshot:
         Parts are opened as the iterator goes on. Rows that have to be added up, because of retractions, are
         held together.
         """
+        self._open_pin()
         plan = self._plan
         if columns is not None:
             plan = plan._replace(reader=plan.reader._replace(schema=self.schema.select(columns)))
@@ -162,10 +170,35 @@ class Snapshot:
 
         Where skipping is `off` or in `audit`, that is all of them.
         """
+        self._open_pin()
         chunks, plan = self._services.chunks, self._plan
         considered = load_parts(chunks, plan.state).keep(plan.scan.mask | plan.merge.mask)
         condition, mode = self._filter(where).condition, self._policy().mode
         return report_scan(chunks, plan.state, considered, condition, mode, parts=parts)
+
+    def close(self) -> None:
+        """Let a vacuum delete what only this snapshot needs: nothing can be read from it any more.
+
+        A Spark DataFrame that was made of it goes on, and holds the files itself.
+        """
+        pin, self._pin = self._pin, None
+        if pin is not None and not self._is_shared:
+            pin.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _open_pin(self) -> Pin:
+        if self._pin is None:
+            raise UsageError(
+                f"this snapshot of `{self._plan.state.name}` was closed: take another with table.snapshot()"
+            )
+        return self._pin
 
     def _policy(self) -> Policy:
         return resolve_policy(self._query, self._plan.state.options, self._services.defaults)

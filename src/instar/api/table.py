@@ -162,7 +162,8 @@ class Table:
 
         No data file is opened.
         """
-        return self.snapshot().explain(where, parts=parts)
+        with self.snapshot() as snapshot:
+            return snapshot.explain(where, parts=parts)
 
     def read(self, spark: SparkSession) -> DataFrame:
         """Return the rows as of now as a Spark DataFrame: `snapshot().to_spark(spark)`."""
@@ -170,19 +171,23 @@ class Table:
 
     def head(self, rows: int = 10) -> pa.Table:
         """Return a few rows as Arrow: `snapshot().head()`."""
-        return self.snapshot().head(rows)
+        with self.snapshot() as snapshot:
+            return snapshot.head(rows)
 
     def count(self, where: str | None = None) -> int:
         """Return how many rows there are now, or for how many a condition is true: `snapshot().count()`."""
-        return self.snapshot().count(where)
+        with self.snapshot() as snapshot:
+            return snapshot.count(where)
 
     def to_pandas(self, where: str | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the rows as of now as a pandas DataFrame: `snapshot().to_pandas()`."""
-        return self.snapshot().to_pandas(where, columns)
+        with self.snapshot() as snapshot:
+            return snapshot.to_pandas(where, columns)
 
     def to_polars(self, where: str | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Return the rows as of now as a Polars DataFrame: `snapshot().to_polars()`."""
-        return self.snapshot().to_polars(where, columns)
+        with self.snapshot() as snapshot:
+            return snapshot.to_polars(where, columns)
 
     def to_duckdb(
         self,
@@ -191,7 +196,8 @@ class Table:
         columns: Sequence[str] | None = None,
     ) -> duckdb.DuckDBPyRelation:
         """Return the rows as of now as a relation of DuckDB: `snapshot().to_duckdb()`."""
-        return self.snapshot().to_duckdb(connection, where, columns)
+        with self.snapshot() as snapshot:
+            return snapshot.to_duckdb(connection, where, columns)
 
     def scan(self) -> pl.LazyFrame:
         """Return the rows as of now as a Polars LazyFrame: `snapshot().scan()`."""

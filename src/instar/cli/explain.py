@@ -44,8 +44,8 @@ def explain(
         instar explain events "coalesce(country, 'none') = 'CH'" --parts --json
 
     """
-    with open_store(store, consensus) as opened:
-        report = snapshot_at(opened.table(table), as_of).explain(where, parts=parts)
+    with open_store(store, consensus) as opened, snapshot_at(opened.table(table), as_of) as snapshot:
+        report = snapshot.explain(where, parts=parts)
     if as_json:
         print_json(asdict(report) | {"skipped": report.skipped})
         return

@@ -8,6 +8,7 @@ from instar.table.log.manifest import load_parts
 from instar.table.log.table_log import Committed, TableLog
 from instar.table.log.tables import check_table_name, create_table, drop_table, find_tables, list_tables
 from instar.table.marker import StoreMarker, check_consensus, find_marker, write_marker
+from instar.table.opening import open_services
 from instar.table.services import Services, wall_clock
 from instar.table.write.append import PartWriter, begin_write, move_since
 
@@ -32,6 +33,7 @@ __all__ = [
     "list_tables",
     "load_parts",
     "move_since",
+    "open_services",
     "vacuum_store",
     "vacuum_table",
     "wall_clock",

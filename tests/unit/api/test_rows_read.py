@@ -94,3 +94,22 @@ def test_an_explanation_says_that_everything_is_read(store: Store, mode: str) ->
     assert report.parts[0].read
     assert report.parts[0].why.startswith(f"skipping is {mode}, though (a = 2) is never true")
     assert report.conjuncts[0].excludes == 1
+
+
+def test_a_snapshot_is_held_until_it_is_closed(store: Store) -> None:
+    """Its lease is there as long as it is open, and nothing can be read from it after that."""
+    table = store.create_table("t", "a bigint")
+    table.append(pa.table({"a": [1]}))
+
+    def held() -> int:
+        return len(list(list_leases(table._services, table.state.table_id)))
+
+    with table.snapshot() as snapshot:
+        assert (held(), snapshot.to_arrow().num_rows) == (1, 1)
+    assert held() == 0
+    snapshot.close()
+    for read in (snapshot.to_arrow, lambda: snapshot.explain("a = 1"), snapshot.to_batches):
+        with pytest.raises(UsageError, match="was closed"):
+            read()
+    assert (snapshot.schema.names, snapshot.as_of) == (("a",), table.upper - 1)
+    assert (table.count(), table.head().num_rows, table.explain("a = 1").read, held()) == (1, 1, 1, 0)

@@ -85,7 +85,7 @@ def test_a_store_that_appears_while_it_is_opened_is_not_something_else(
             open_store(tmp_path / "lake").create_table("theirs", "n int")
 
     faults = Faults(after=after)
-    monkeypatch.setattr("instar.api.open.open_blob", lambda *_: UnreliableBlob(blob, faults))
+    monkeypatch.setattr("instar.table.opening.open_blob", lambda *_: UnreliableBlob(blob, faults))
     with open_store(tmp_path / "lake") as store:
         assert store.tables() == ["theirs"]
         store.create_table("mine", "n int")
@@ -162,7 +162,7 @@ def test_a_store_whose_creation_got_no_answer_is_created_by_trying_again(
     place = memory()
     faults = Faults(script=[("put_if_absent", outcome)])
     blob = open_blob(place)
-    monkeypatch.setattr("instar.api.open.open_blob", lambda *_: UnreliableBlob(blob, faults))
+    monkeypatch.setattr("instar.table.opening.open_blob", lambda *_: UnreliableBlob(blob, faults))
     store = open_store(place)
     with pytest.raises(StorageTimeoutError):
         store.create_table("events", "n int")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 import pytest
 
 from instar.api import Table
@@ -140,6 +141,14 @@ def test_a_cold_start_reads_a_rollup_and_the_commits_after_it(grown: World) -> N
     large, _ = cost(grown, "large", lambda _, log: log.load(), warm=False)
     assert "get_ranges" not in large
     assert len(large) <= len(small) + 4
+
+
+def test_an_append_looks_at_the_log_once(grown: World) -> None:
+    """It looks at the end, takes a lease, puts a part and commits, and looks no more."""
+    rows = pa.table({"c0": [1]})
+    requests, _ = cost(grown, "small", lambda services, log: Table(services, log).append(rows))
+    steps = [request for request in requests if request in {"head", "scan", "put", "append"}]
+    assert steps == ["scan", "put", "put", "append"]
 
 
 def test_only_the_columns_that_are_asked_for_are_read(grown: World) -> None:

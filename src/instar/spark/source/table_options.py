@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from instar.errors import StoreNotFoundError, UsageError
+from instar.errors import UsageError
 from instar.state.commands import check_token
-from instar.storage import consensus_kind, open_blob, open_consensus
-from instar.table import Services, TableLog, check_consensus, check_table_name, find_marker
+from instar.table import TableLog, check_table_name, open_services
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from instar.table import Services
 
 __all__ = ["TableOptions", "parse_options"]
 
@@ -54,13 +55,7 @@ class TableOptions(NamedTuple):
     @contextmanager
     def open(self) -> Iterator[tuple[Services, TableLog]]:
         """Open the table, for as long as it is needed: the store must be there."""
-        blob = open_blob(self.store, self.storage)
-        marker = find_marker(blob)
-        if marker is None:
-            raise StoreNotFoundError(blob.url)
-        consensus = open_consensus(self.consensus, blob, self.storage)
-        check_consensus(marker, consensus_kind(self.consensus), consensus, blob.url)
-        services = Services(blob, consensus, marker.log_prefix)
+        services, _ = open_services(self.store, consensus=self.consensus, options=self.storage)
         try:
             check_table_name(self.table)
             check_token(self.token)
