@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
+from instar.api.protobuf import write_records
 from instar.api.writing import is_spark_frame
 from instar.errors import UsageError
 from instar.parts import conform, open_stream
@@ -15,6 +17,7 @@ from instar.schema.arrow import schema_from_arrow
 from instar.stream import Version, as_kind, as_micros, as_version
 from instar.stream.jobs import archive_tables, close_day, copy_in_process, repartition_tables
 from instar.stream.period import show_time
+from instar.stream.protobuf import add_protobuf
 from instar.stream.reading import (
     Span,
     find_cut,
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from instar.api.protobuf import ProtobufCommit
     from instar.api.writing import Data
     from instar.schema import SchemaLike
     from instar.stream import Kind, StreamCommit, StreamHandle
@@ -122,6 +126,38 @@ class Stream:
         stream = open_stream(data)
         record = self._version(version, stream.schema)
         return write_batches(self._handle, record, conform(stream, record.schema), token)
+
+    def evolve_protobuf(
+        self,
+        source: str | Path,
+        version: str,
+        *,
+        message: str | None = None,
+        includes: Sequence[str | Path] = (),
+    ) -> Version:
+        """Declare a version whose records are protobuf, and return the highest one that is known.
+
+        `source` is a `.proto` file, or descriptors that `protoc -o` made; `includes` are the folders that it
+        imports from. `message` names the message that a record is, if the file has more than one. Fields keep
+        their columns by number, so a renamed field is a renamed column.
+        """
+        from instar.compat.protobuf.compile import load_encoding  # noqa: PLC0415 -- an extra
+
+        folders = [Path(folder) for folder in includes]
+        encoding = load_encoding(Path(source), includes=folders, message=message)
+        return add_protobuf(self._handle, version, encoding).max_version
+
+    def write_protobuf(
+        self, records: Data, version: str, *, column: str = "value", token: str | None = None
+    ) -> ProtobufCommit:
+        """Add serialised records of one version, decoded on Spark's executors or in process.
+
+        `records` is a Spark DataFrame or Arrow data with a binary column, or a sequence of bytes. A record
+        that cannot be decoded goes to the table `<stream>-quarantine` with the reason. So does, in addition
+        to its row, one with fields that the version does not know. The version has been declared by
+        `evolve_protobuf`. A token makes calling again do nothing.
+        """
+        return write_records(self, self._handle, records, version, column, token)
 
     def tables(self, kind: str | None = None) -> list[StreamTable]:
         """Return the tables of one kind or of all, the oldest first, as each says of itself."""

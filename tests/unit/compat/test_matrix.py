@@ -7,6 +7,7 @@ from typing import NamedTuple
 import pytest
 
 from instar.compat import Judgement, Level, judge
+from tests.meta.modules import ROOT
 from tests.protos import Files, buf_breaking, compile_files, version_of
 from tests.unit.compat.matrix import MATRIX, Row, proto_text
 
@@ -72,3 +73,23 @@ def test_a_version_is_compatible_with_itself(compiled: Compiled, at: int) -> Non
     judgement = judge(version, version)
     assert judgement.differences == ()
     assert (judgement.wire, judgement.query, judgement.semantic) == (Level.SAFE, Level.SAFE, Level.SAFE)
+
+
+def table_row(compiled: Compiled, at: int) -> str:
+    """Return the row of docs/compatibility.md for one kind of change."""
+    row = MATRIX[at]
+    found = judged(compiled, at).differences
+    rulings = [it for each in found for it in (each.wire, each.query, each.semantic) if it is not None]
+    bad = [it.reason for it in rulings if it.level is not Level.SAFE]
+    why = "; ".join(dict.fromkeys(bad or [it.reason for it in rulings][:1]))
+    buf = "accepts" if row.buf_wire else "refuses"
+    return (
+        f"| {row.name} | {row.wire} | {row.query} | {row.semantic} | {buf} | {why.replace(f'r{at}.', '')} |"
+    )
+
+
+def test_the_documentation_shows_every_kind_of_change(compiled: Compiled) -> None:
+    """docs/compatibility.md has this very table."""
+    text = (ROOT / "docs" / "compatibility.md").read_text(encoding="utf-8")
+    missing = [row for at in NUMBERS if (row := table_row(compiled, at)) not in text]
+    assert missing == [], "\n" + "\n".join(missing)

@@ -16,6 +16,7 @@ from google.protobuf import descriptor_pb2
 from google.protobuf.message import DecodeError
 
 from instar.compat.protobuf.descriptors import describe_messages
+from instar.compat.protobuf.model import Encoding
 from instar.errors import InvalidSchemaError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
     from instar.compat.protobuf.model import ProtobufVersion
 
-__all__ = ["compile_proto", "decode_descriptors", "load_protobuf"]
+__all__ = ["compile_proto", "decode_descriptors", "describe_encoding", "load_encoding", "load_protobuf"]
 
 _LIMIT: Final = 60
 """Seconds that a compilation may take."""
@@ -37,6 +38,30 @@ def load_protobuf(
     Without `message`, the records may be of any top-level message of the file; a file of descriptors
     names its files in order, and the last one counts.
     """
+    files, roots = _find_messages(path, includes, message)
+    return describe_messages(files, roots)
+
+
+def load_encoding(path: Path, *, includes: Sequence[Path] = (), message: str | None = None) -> Encoding:
+    """Load how records of one message are encoded; without `message`, the file must have only one."""
+    files, roots = _find_messages(path, includes, message)
+    if len(roots) > 1:
+        names = ", ".join(roots)
+        raise InvalidSchemaError(f"{path} defines several messages: choose one as message=…: {names}")
+    for file in files:
+        file.ClearField("source_code_info")
+    return Encoding(descriptor_pb2.FileDescriptorSet(file=files).SerializeToString(), roots[0])
+
+
+def describe_encoding(encoding: Encoding) -> ProtobufVersion:
+    """Describe the version that records are encoded under."""
+    return describe_messages(decode_descriptors(encoding.descriptors, "the version"), [encoding.message])
+
+
+def _find_messages(
+    path: Path, includes: Sequence[Path], message: str | None
+) -> tuple[list[descriptor_pb2.FileDescriptorProto], list[str]]:
+    """Return the files of a version, and the names of the messages whose records are kept."""
     if path.suffix == ".proto":
         files = compile_proto(path, includes=includes)
         own = next(file for file in files if file.name == _inside(path, _roots(path, includes))[1])
@@ -53,7 +78,7 @@ def load_protobuf(
     if not roots:
         wanted = "a message" if message is None else f"a message `{message}`"
         raise InvalidSchemaError(f"{path} does not define {wanted}: it has {', '.join(known) or 'none'}")
-    return describe_messages(files, roots)
+    return files, roots
 
 
 def compile_proto(path: Path, *, includes: Sequence[Path] = ()) -> list[descriptor_pb2.FileDescriptorProto]:

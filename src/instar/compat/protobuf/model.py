@@ -10,7 +10,7 @@ import hashlib
 
 import msgspec
 
-__all__ = ["ProtobufEnum", "ProtobufField", "ProtobufMessage", "ProtobufVersion", "Ranges"]
+__all__ = ["Encoding", "ProtobufEnum", "ProtobufField", "ProtobufMessage", "ProtobufVersion", "Ranges"]
 
 Ranges = tuple[tuple[int, int], ...]
 """Reserved numbers, as first and last."""
@@ -52,6 +52,16 @@ class ProtobufEnum(msgspec.Struct, frozen=True, array_like=True):
     closed: bool = False
     reserved: Ranges = ()
     reserved_names: tuple[str, ...] = ()
+
+
+class Encoding(msgspec.Struct, frozen=True):
+    """How records are encoded: the descriptors of a version, imports first, and the message that they are.
+
+    A plain value, so it can be stored beside a version and sent to executors.
+    """
+
+    descriptors: bytes
+    message: str
 
 
 class ProtobufVersion(msgspec.Struct, frozen=True, tag="protobuf"):

@@ -1,0 +1,280 @@
+"""Records of serialised messages to Arrow, column by column.
+
+A record that cannot be decoded never stops the others: it is returned as it came, with the reason. Columns
+are those of `mapping.py`; this module knows nothing of Spark, tables or streams.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import cached_property
+from itertools import chain
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+from google.protobuf import json_format, message_factory
+from google.protobuf.message import DecodeError
+
+from instar.compat.protobuf.compile import decode_descriptors
+from instar.compat.protobuf.descriptors import describe_messages, fill_pool
+from instar.compat.protobuf.mapping import WELL_KNOWN, columns
+from instar.schema import Schema, arrow_schema
+from instar.schema.schema import number_fields
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from google.protobuf.descriptor import Descriptor, FieldDescriptor
+    from google.protobuf.message import Message
+
+    from instar.compat.protobuf.model import Encoding
+
+__all__ = ["Decoded", "Decoder"]
+
+Values = list[Any]
+
+_MICROS: Final = 1_000_000
+_FIRST_SECOND: Final = -62_135_596_800
+_LAST_SECOND: Final = 253_402_300_799
+_LONGEST: Final = 315_576_000_000
+_FREE_FORM: Final = frozenset(f"google.protobuf.{name}" for name in ("Struct", "Value", "ListValue"))
+
+
+class Decoded(NamedTuple):
+    """What became of some records."""
+
+    rows: pa.RecordBatch
+    """The records that could be decoded, in their order."""
+    positions: Sequence[int]
+    """Which records the rows come from."""
+    rejected: dict[int, str]
+    """The positions of all others, and why each could not be decoded."""
+    unknown: frozenset[int]
+    """The positions of rows that hold, at any level, fields that this version does not know."""
+
+
+class Decoder:
+    """Decodes records of one version of one message."""
+
+    def __init__(self, encoding: Encoding) -> None:
+        files = decode_descriptors(encoding.descriptors, "the stored version")
+        self._version = describe_messages(files, [encoding.message])
+        descriptor = fill_pool(files).FindMessageTypeByName(encoding.message)
+        self._class = message_factory.GetMessageClass(descriptor)
+        self._has_required = any(
+            field.required for message in self._version.messages.values() for field in message.fields
+        )
+        self._columns = _members_of(descriptor, (descriptor.full_name,), self._arrow.types)
+
+    @cached_property
+    def schema(self) -> Schema:
+        """The columns, with provisional ids."""
+        return Schema(number_fields(columns(self._version, self._version.roots[0])))
+
+    @cached_property
+    def _arrow(self) -> pa.Schema:
+        return arrow_schema(self.schema)
+
+    def decode(self, records: pa.Array | pa.ChunkedArray | Sequence[bytes | None]) -> Decoded:
+        """Decode records; nothing that is wrong with one of them raises."""
+        given = records.to_pylist() if hasattr(records, "to_pylist") else list(records)
+        messages: list[Message] = []
+        positions: list[int] = []
+        unknown: set[int] = set()
+        rejected: dict[int, str] = {}
+        for at, record in enumerate(given):
+            message = self._class()
+            problem = self._parse(message, record)
+            if problem is not None:
+                rejected[at] = problem
+                continue
+            size = message.ByteSize()
+            message.DiscardUnknownFields()
+            if message.ByteSize() != size:
+                unknown.add(at)
+            messages.append(message)
+            positions.append(at)
+        batches = [*self._build(messages, positions, rejected)]
+        table = pa.Table.from_batches(batches, self._arrow).combine_chunks()
+        rows = table.to_batches()[0] if table.num_rows else self._empty()
+        kept = [at for at in positions if at not in rejected]
+        return Decoded(rows, kept, dict(sorted(rejected.items())), frozenset(unknown - rejected.keys()))
+
+    def _parse(self, message: Message, record: bytes | None) -> str | None:
+        """Fill a message, or say what is wrong with the record."""
+        if record is None:
+            return "the record is null"
+        try:
+            message.ParseFromString(record)
+        except DecodeError as error:
+            return f"not a {self._version.roots[0]}: {error}"
+        if self._has_required and not message.IsInitialized():
+            return f"lacks required {', '.join(message.FindInitializationErrors())}"
+        return None
+
+    def _build(
+        self, messages: list[Message], positions: list[int], rejected: dict[int, str]
+    ) -> list[pa.RecordBatch]:
+        """Build columns; if a value does not fit, halve the records until it stands alone."""
+        if not messages:
+            return []
+        try:
+            arrays = [column(messages) for column in self._columns]
+            return [pa.RecordBatch.from_arrays(arrays, schema=self._arrow)]
+        except (ValueError, OverflowError, pa.ArrowException, json_format.Error) as error:
+            if len(messages) == 1:
+                rejected[positions[0]] = str(error) or type(error).__name__
+                return []
+        half = len(messages) // 2
+        before = self._build(messages[:half], positions[:half], rejected)
+        return before + self._build(messages[half:], positions[half:], rejected)
+
+    def _empty(self) -> pa.RecordBatch:
+        return pa.RecordBatch.from_arrays(
+            [pa.array([], type_) for type_ in self._arrow.types], schema=self._arrow
+        )
+
+
+def _ordered(descriptor: Descriptor) -> list[FieldDescriptor]:
+    return sorted(descriptor.fields, key=attrgetter("number"))
+
+
+def _members_of(
+    descriptor: Descriptor, above: tuple[str, ...], types: Sequence[pa.DataType]
+) -> list[Callable[[Values], pa.Array]]:
+    """Return what builds each column of a message."""
+    if not descriptor.fields:
+        return [_present]
+    return [_column_of(field, above, into) for field, into in zip(_ordered(descriptor), types, strict=True)]
+
+
+def _present(messages: Values) -> pa.Array:
+    """Build the one column of a message without fields."""
+    return pa.array(np.ones(len(messages), bool))
+
+
+def _column_of(
+    field: FieldDescriptor, above: tuple[str, ...], into: pa.DataType
+) -> Callable[[Values], pa.Array]:
+    """Return what builds the column of one field from messages, none of which is null."""
+    get = attrgetter(field.name)
+    if field.message_type is not None and field.message_type.GetOptions().map_entry:
+        return _map(field, get, above, into)
+    if field.is_repeated:
+        element = _values_of(field, above, into.value_type)
+
+        def build_list(messages: Values) -> pa.Array:
+            lists = [get(message) for message in messages]
+            values = element(list(chain.from_iterable(lists)))
+            return pa.ListArray.from_arrays(_offsets(lists), values, type=into)
+
+        return build_list
+    single = _values_of(field, above, into)
+    if not field.has_presence:
+        return lambda messages: single([get(message) for message in messages])
+    name = field.name
+
+    def build_optional(messages: Values) -> pa.Array:
+        return single([get(message) if message.HasField(name) else None for message in messages])
+
+    return build_optional
+
+
+def _map(
+    field: FieldDescriptor, get: Callable[[Any], Any], above: tuple[str, ...], into: pa.MapType
+) -> Callable[[Values], pa.Array]:
+    key_field, value_field = (field.message_type.fields_by_number[number] for number in (1, 2))
+    keys, items = _values_of(key_field, above, into.key_type), _values_of(value_field, above, into.item_type)
+
+    def build_map(messages: Values) -> pa.Array:
+        # In the order of keys: the bytes of a map have none, and equal maps must be equal rows.
+        maps = [sorted(get(message).items()) for message in messages]
+        pairs = list(chain.from_iterable(maps))
+        arrays = keys([key for key, _ in pairs]), items([item for _, item in pairs])
+        return pa.MapArray.from_arrays(_offsets(maps), *arrays, type=into)
+
+    return build_map
+
+
+def _values_of(
+    field: FieldDescriptor, above: tuple[str, ...], into: pa.DataType
+) -> Callable[[Values], pa.Array]:
+    """Return what builds an array from values of a field, some of which may be None."""
+    if field.enum_type is not None:
+        names = {value.number: value.name for value in reversed(field.enum_type.values)}
+        return lambda values: pa.array([_enum_name(names, value) for value in values], into)
+    if field.message_type is not None:
+        return _messages_of(field.message_type, above, into, field.name)
+    if pa.types.is_decimal(into):
+        return lambda values: pa.array(values, pa.uint64()).cast(into)
+    return lambda values: pa.array(values, into)
+
+
+def _enum_name(names: dict[int, str], number: int | None) -> str | None:
+    """Return the name of a value; a number that the enum does not list is its own name."""
+    return None if number is None else names.get(number) or str(number)
+
+
+def _messages_of(
+    descriptor: Descriptor, above: tuple[str, ...], into: pa.DataType, name: str
+) -> Callable[[Values], pa.Array]:
+    full = descriptor.full_name
+    if full == "google.protobuf.Timestamp":
+        return lambda values: _times(values, into, name, (_FIRST_SECOND, _LAST_SECOND))
+    if full == "google.protobuf.Duration":
+        return lambda values: _times(values, into, name, (-_LONGEST, _LONGEST))
+    if full in _FREE_FORM:
+        return lambda values: pa.array([_json(value) for value in values], into)
+    if full in WELL_KNOWN:
+        inner = _values_of(descriptor.fields_by_name["value"], above, into)
+        return lambda values: inner([None if value is None else value.value for value in values])
+    if full in above:
+        return lambda values: pa.array([_bytes(value) for value in values], into)
+    return _struct(descriptor, (*above, full), into)
+
+
+def _struct(
+    descriptor: Descriptor, above: tuple[str, ...], into: pa.StructType
+) -> Callable[[Values], pa.Array]:
+    fields = [into.field(at) for at in range(into.num_fields)]
+    members = _members_of(descriptor, above, [field.type for field in fields])
+    nothing = message_factory.GetMessageClass(descriptor)()
+
+    def build_struct(values: Values) -> pa.Array:
+        absent = np.fromiter((value is None for value in values), bool, len(values))
+        if absent.any():
+            values = [nothing if value is None else value for value in values]
+        arrays = [member(values) for member in members]
+        return pa.StructArray.from_arrays(arrays, fields=fields, mask=pa.array(absent))
+
+    return build_struct
+
+
+def _offsets(lists: Sequence[Any]) -> pa.Array:
+    lengths = np.fromiter(map(len, lists), np.int64, len(lists))
+    ends = np.concatenate([[0], np.cumsum(lengths)])
+    return pa.array(ends, pa.int32())
+
+
+def _times(values: Values, into: pa.DataType, name: str, bounds: tuple[int, int]) -> pa.Array:
+    """Turn seconds and nanoseconds into microseconds; what is finer is cut off, toward the past."""
+    found = []
+    for value in values:
+        if value is not None and not (bounds[0] <= value.seconds <= bounds[1] and abs(value.nanos) < 10**9):
+            raise ValueError(
+                f"`{name}` is out of range: {value.seconds} seconds and {value.nanos} nanoseconds"
+            )
+        found.append(None if value is None else value.seconds * _MICROS + value.nanos // 1000)
+    return pa.array(found, pa.int64()).cast(into)
+
+
+def _json(value: Message | None) -> str | None:
+    if value is None:
+        return None
+    return json.dumps(json_format.MessageToDict(value), sort_keys=True, ensure_ascii=False, allow_nan=False)
+
+
+def _bytes(value: Message | None) -> bytes | None:
+    return None if value is None else value.SerializeToString(deterministic=True)

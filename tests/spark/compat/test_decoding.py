@@ -1,0 +1,70 @@
+"""Records of protobuf in a DataFrame are decoded on executors as in process."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+from google.protobuf import descriptor_pb2
+
+from instar.compat.protobuf.decode import Decoder
+from instar.compat.protobuf.model import Encoding
+from instar.errors import UsageError
+from instar.spark.write.protobuf import decode_frame
+from tests.protos import compile_files, message_class, with_imports
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pyspark.sql import SparkSession
+
+TEXT = """
+syntax = "proto3";
+package t;
+import "google/protobuf/duration.proto";
+import "google/protobuf/timestamp.proto";
+message Event {
+  enum Colour { NONE = 0; RED = 1; }
+  message Point { int32 x = 1; optional uint64 y = 2; }
+  string name = 1;
+  google.protobuf.Timestamp at = 2;
+  google.protobuf.Duration took = 3;
+  repeated Point points = 4;
+  map<string, Point> named = 5;
+  oneof choice { bytes raw = 6; Colour colour = 7; }
+}
+"""
+
+
+def test_a_frame_is_decoded_as_in_process(spark: SparkSession, tmp_path: Path) -> None:
+    """Rows, reasons and what is kept are the same as the decoder's own, at every level of nesting."""
+    files = compile_files(tmp_path / "src", {"t.proto": TEXT})
+    kind = message_class(files, "t.proto", "Event")
+    encoding = Encoding(
+        descriptor_pb2.FileDescriptorSet(file=with_imports(files, "t.proto")).SerializeToString(), "t.Event"
+    )
+    records = []
+    for at in range(20):
+        record = kind(
+            name=f"n{at}", points=[{"x": at}, {"y": 2**64 - 1}], named={"k": {"x": 1}}, colour=at % 3
+        )
+        record.at.seconds, record.took.seconds = 1_700_000_000 + at, at
+        records.append(bytes(record.SerializeToString()))
+    records[3], records[7] = b"\xff", records[7] + b"\xf8\x01\x01"
+    frame = spark.createDataFrame([(record,) for record in records], "value binary").repartition(3)
+    found = decode_frame(frame, "value", encoding, "unknown").collect()
+    assert sorted((bytes(it.kept), it.row is None) for it in found if it.reason is not None) == sorted(
+        [(b"\xff", True), (records[7], False)]
+    )
+    rows = {it.row.name: it.row.asDict(recursive=True) for it in found if it.row is not None}
+    expected = Decoder(encoding).decode(records).rows.to_pylist()
+    for row in expected:
+        spark_row = rows[row["name"]]
+        assert spark_row["took"] == row["took"]
+        assert spark_row["at"].timestamp() == row["at"].timestamp()
+        assert spark_row["points"] == row["points"]
+        assert spark_row["named"] == dict(row["named"])
+        assert spark_row["colour"] == row["colour"]
+    assert len(rows) == len(expected) == 19
+    with pytest.raises(UsageError, match="binary columns are: value"):
+        decode_frame(frame, "other", encoding, "unknown")
