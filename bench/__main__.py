@@ -82,6 +82,18 @@ def bench_skipping(
     _measure("skipping", full, quick, json, directory)
 
 
+@app.command("protobuf")
+def bench_protobuf(
+    *,
+    full: FullOption = False,
+    quick: QuickOption = False,
+    json: JsonOption = False,
+    directory: DirectoryOption = None,
+) -> None:
+    """Measure records of protobuf written to a stream beside the same rows from Parquet."""
+    _measure("protobuf", full, quick, json, directory)
+
+
 @app.command("tpch")
 def bench_tpch(
     *,

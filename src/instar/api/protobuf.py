@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import pyarrow as pa
 
-from instar.api.writing import Wishes, is_spark_frame, write_data
+from instar.api.table import Table
+from instar.api.writing import is_spark_frame
 from instar.errors import TableExistsError, UsageError
 from instar.stream import as_version
 from instar.stream.protobuf import QUARANTINE, load_stored_encoding, quarantine_name
@@ -143,4 +144,4 @@ def _keep(handle: StreamHandle, rows: Any, token: str | None) -> None:  # noqa: 
             log = create_table(handle.services, name, QUARANTINE, order_by=["at"])
         except TableExistsError:
             log = TableLog(handle.services, name)
-    write_data(handle.services, log, rows, Wishes(token))
+    Table(handle.services, log).append(rows, token)

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 
+from instar.api.checking import judge_alive
 from instar.api.protobuf import write_records
 from instar.api.writing import is_spark_frame
+from instar.compat import load_version
 from instar.errors import UsageError
 from instar.parts import conform, open_stream
 from instar.schema import Schema, arrow_schema, as_schema
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 
     from instar.api.protobuf import ProtobufCommit
     from instar.api.writing import Data
+    from instar.compat import Judgement
     from instar.schema import SchemaLike
     from instar.stream import Kind, StreamCommit, StreamHandle
     from instar.stream.catalog import VersionRecord
@@ -146,6 +149,25 @@ class Stream:
         folders = [Path(folder) for folder in includes]
         encoding = load_encoding(Path(source), includes=folders, message=message)
         return add_protobuf(self._handle, version, encoding).max_version
+
+    def check(
+        self,
+        new: str | Path,
+        *,
+        message: str | None = None,
+        includes: Sequence[str | Path] = (),
+        format: str | None = None,  # noqa: A002 -- the word of the command
+    ) -> dict[Version, Judgement]:
+        """Judge a new version of the schema against every version that some table holds rows of.
+
+        `new` is a file as `instar check` takes it, or DDL text. Without any table, it is judged against every
+        version that is known. Nothing is declared.
+        """
+        folders = [Path(folder) for folder in includes]
+        version = load_version(str(new), includes=folders, message=message, format_=format)
+        alive = {version for table in self.tables() for version in table.versions}
+        catalog = self._handle.known()
+        return judge_alive(catalog, alive or catalog.versions, version)
 
     def write_protobuf(
         self, records: Data, version: str, *, column: str = "value", token: str | None = None

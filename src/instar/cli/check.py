@@ -11,13 +11,15 @@ import typer
 from rich.text import Text
 
 from instar.cli.annotations import annotate
-from instar.cli.output import JsonOption, console, format_count, print_json, print_table
+from instar.cli.options import ConsensusOption, open_store
+from instar.cli.output import JsonOption, console, format_count, print_json, print_table, working
 from instar.cli.revisions import at_revision
-from instar.errors import UsageError
+from instar.errors import StoreNotFoundError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from instar import Store
     from instar.compat import Difference, Judgement, Ruling, Version
 
 __all__ = ["check"]
@@ -40,13 +42,13 @@ class Checked(NamedTuple):
         return judged.wire_safe and judged.query_compatible and (judged.keeps_meaning or not strict)
 
 
-def check(
+def check(  # noqa: PLR0913 -- one option for each way to compare
     schemas: Annotated[
         list[str],
         typer.Argument(
             metavar="OLD NEW",
             help="Two versions: .proto, .avsc, JSON Schema or .sql files, descriptors, or DDL text. "
-            "With --since, one or more files.",
+            "With --since, one or more files; with --against, one version.",
             show_default=False,
         ),
     ],
@@ -54,6 +56,12 @@ def check(
     since: Annotated[
         str | None,
         typer.Option(metavar="REVISION", help="Compare each file with itself at a revision of git."),
+    ] = None,
+    against: Annotated[
+        str | None,
+        typer.Option(
+            metavar="STORE/STREAM", help="Compare with every version that tables of a stream really hold."
+        ),
     ] = None,
     include: Annotated[
         list[Path] | None,
@@ -73,6 +81,7 @@ def check(
         bool,
         typer.Option("--github", help="Annotate the lines of a pull request; on by itself in GitHub's CI."),
     ] = False,
+    consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say whether a new version of a schema is safe for records, for queries, and for what names mean.
@@ -91,15 +100,20 @@ def check(
 
         instar check --since origin/main -I protos protos/events.proto
 
+        instar check new.proto --against lake/billing/events
+
     """
     options = {"format_": format_, "message": message}
     with ExitStack() as stack:
         if since is not None:
             checks = [*_checks_since(stack, since, schemas, tuple(include or ()), options)]
-        elif len(schemas) == _PAIR:
+        elif against is not None and len(schemas) == 1:
+            checks = [*_checks_against(against, consensus, schemas[0], tuple(include or ()), options)]
+        elif against is None and len(schemas) == _PAIR:
             checks = [_check(schemas[0], schemas[1], tuple(include or ()), options)]
         else:
-            raise UsageError(f"expected two versions, OLD and NEW, and found {len(schemas)}; or say --since")
+            wanted = "two versions, OLD and NEW" if against is None else "one version, NEW, with --against"
+            raise UsageError(f"expected {wanted}, and found {len(schemas)}; --since takes any number")
     _answer(checks, strict=strict, github=github or bool(os.environ.get("GITHUB_ACTIONS")), as_json=as_json)
 
 
@@ -131,6 +145,40 @@ def _checks_since(
             path, moved = before
             old = load_version(str(path), includes=moved if includes else (), **options)
             yield Checked(f"{since}:{file}", file, new, judge(old, new))
+
+
+def _checks_against(
+    against: str,
+    consensus: str | None,
+    new: str,
+    includes: tuple[Path, ...],
+    options: dict[str, str | None],
+) -> Iterator[Checked]:
+    from instar.compat import load_version  # noqa: PLC0415 -- see above
+
+    message, format_ = options["message"], options["format_"]
+    version = load_version(new, includes=includes, message=message, format_=format_)
+    store, name = _find_store(against, consensus)
+    with store, working(f"reading the tables of {name}"):
+        judged = store.stream(name).check(new, includes=includes, message=message, format=format_)
+    for old, judgement in judged.items():
+        yield Checked(f"{name} {old}", new, version, judgement)
+
+
+def _find_store(against: str, consensus: str | None) -> tuple[Store, str]:
+    """Split STORE/STREAM, both of which may have slashes, where there is a store."""
+    steps = against.rstrip("/").split("/")
+    for at in range(len(steps) - 1, 0, -1):
+        location, name = "/".join(steps[:at]), "/".join(steps[at:])
+        if location.endswith((":", "/")) or not (location and name):
+            continue
+        try:
+            return open_store(location, consensus), name
+        except StoreNotFoundError:
+            continue
+    raise UsageError(
+        f"--against {against}: there is no store at any folder of it. Write STORE/STREAM, such as lake/events"
+    )
 
 
 def _answer(checks: list[Checked], *, strict: bool, github: bool, as_json: bool) -> None:

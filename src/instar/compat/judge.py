@@ -15,6 +15,7 @@ from instar.compat.columns import ColumnsVersion, compare_columns
 from instar.compat.json_schema import JsonSchemaVersion, compare_json_schema
 from instar.compat.judgement import RULES_VERSION, Difference, Judgement, Level
 from instar.compat.protobuf import ProtobufVersion, compare_protobuf, tables
+from instar.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -50,8 +51,8 @@ def _compare_tables(old: Version, new: Version) -> Iterator[Difference]:
         [(old_fields, new_fields)] = zip(before.values(), after.values(), strict=True)
         yield from compare_columns(old_fields, new_fields, by_id=by_id)
         return
-    for name in before.keys() & after.keys():
-        yield from compare_columns(before[name], after[name], (name,))
+    several = ", ".join(name for name in (*before, *after) if name)
+    raise UsageError(f"one of the versions has several messages: choose one as message: {several}")
 
 
 def _tables(version: Version) -> dict[str, tuple[Field, ...]]:

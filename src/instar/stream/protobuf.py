@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from instar.stream.catalog import Catalog, CatalogChange
     from instar.stream.handle import StreamHandle
 
-__all__ = ["QUARANTINE", "add_protobuf", "load_stored_encoding", "number_by_path", "quarantine_name"]
+__all__ = [
+    "QUARANTINE",
+    "add_protobuf",
+    "load_stored_encoding",
+    "number_by_path",
+    "quarantine_name",
+    "stored_encodings",
+]
 
 QUARANTINE: Final = "record binary, version string, reason string, stored boolean, at timestamp"
 """The columns of the table beside a stream that keeps records which the stream could not take whole."""
@@ -60,7 +67,7 @@ def plan_protobuf(catalog: Catalog, version: str, encoding: Encoding) -> Sequenc
 
     wanted = str(as_version(version))
     given = describe_encoding(encoding)
-    stored = _stored(catalog)
+    stored = stored_encodings(catalog)
     if wanted in stored:
         known = describe_encoding(stored[wanted])
         if known.fingerprint == given.fingerprint:
@@ -84,7 +91,7 @@ def plan_protobuf(catalog: Catalog, version: str, encoding: Encoding) -> Sequenc
 def load_stored_encoding(catalog: Catalog, version: str) -> Encoding:
     """Return how records of a version are encoded, or say that nobody has told."""
     wanted = str(as_version(version))
-    stored = _stored(catalog)
+    stored = stored_encodings(catalog)
     if wanted not in stored:
         known = ", ".join(stored) or "none"
         raise UsageError(
@@ -94,7 +101,7 @@ def load_stored_encoding(catalog: Catalog, version: str) -> Encoding:
     return stored[wanted]
 
 
-def _stored(catalog: Catalog) -> dict[str, Encoding]:
+def stored_encodings(catalog: Catalog) -> dict[str, Encoding]:
     """Return the encodings that are known, by version."""
     return {
         name.removeprefix(_SETTING): msgspec.json.decode(value, type=Encoding)

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
     from pyspark.sql import SparkSession
 
+    from instar import Store
+
 TEXT = """
 syntax = "proto3";
 package t;
@@ -68,3 +70,28 @@ def test_a_frame_is_decoded_as_in_process(spark: SparkSession, tmp_path: Path) -
     assert len(rows) == len(expected) == 19
     with pytest.raises(UsageError, match="binary columns are: value"):
         decode_frame(frame, "other", encoding, "unknown")
+
+
+def test_a_frame_of_records_becomes_rows_of_a_stream(
+    spark: SparkSession, tmp_path: Path, store: Store
+) -> None:
+    """Records are rows, what is broken is kept, and a token makes calling again do nothing."""
+    files = compile_files(tmp_path / "src", {"t.proto": TEXT})
+    kind = message_class(files, "t.proto", "Event")
+    stream = store.create_stream("t/events", "at timestamp", time="at")
+    stream.evolve_protobuf(tmp_path / "src" / "t.proto", "v0.0.2")
+    records = []
+    for at in range(10):
+        record = kind(name=f"n{at}", points=[{"x": at}])
+        record.at.seconds = 1_700_000_000 + at * 40_000
+        records.append((bytes(record.SerializeToString()),))
+    frame = spark.createDataFrame([*records, (b"\xff",), (None,)], "value binary")
+    for _ in range(2):
+        done = stream.write_protobuf(frame, "v0.0.2", token="once")
+        assert (done.rows, done.quarantined, done.unknown) == (10, 2, 0)
+    rows = stream.snapshot().to_arrow().sort_by("at").to_pylist()
+    assert [row["name"] for row in rows] == [f"n{at}" for at in range(10)]
+    assert [row["points"][0]["x"] for row in rows] == list(range(10))
+    kept = store.table("t/events-quarantine").snapshot().to_arrow().to_pylist()
+    assert sorted((row["record"] or b"", row["stored"]) for row in kept) == [(b"", False), (b"\xff", False)]
+    assert len(stream.tables("regular")) > 1

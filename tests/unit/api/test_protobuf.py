@@ -13,6 +13,8 @@ import instar
 from instar.compat.protobuf.compile import compile_proto
 from instar.compat.protobuf.descriptors import fill_pool
 from instar.errors import IncompatibleSchemaError, InvalidSchemaError, UsageError, VersionConflictError
+from instar.stream import as_version
+from tests.unit.cli.command import instar as instar_command
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -126,3 +128,25 @@ def test_bad_calls_say_what_to_do(tmp_path: Path, stream: Stream) -> None:
         stream.write_protobuf(pa.table({"x": [b""]}), "v0.0.2")
     with pytest.raises(UsageError, match="record 0 is not bytes"):
         stream.write_protobuf(["text"], "v0.0.2")
+
+
+def test_a_new_version_is_judged_against_all_that_tables_hold(tmp_path: Path, stream: Stream) -> None:
+    """What is safe after the latest version may not be safe after an older one that tables still hold."""
+    stream.write_protobuf([record(tmp_path, 2, user="ada")], "v0.0.2")
+    stream.write_protobuf([record(tmp_path, 3, buyer="bob")], "v0.0.3")
+    judged = stream.check(tmp_path / "v3.proto", message="Order")
+    assert [str(version) for version in judged] == ["v0.0.2", "v0.0.3"]
+    assert (judged[as_version("v0.0.3")].differences, judged[as_version("v0.0.3")].wire_safe) == ((), True)
+    old = judged[as_version("v0.0.2")]
+    assert (old.wire_safe, old.query_compatible, old.keeps_meaning) == (True, False, False)
+    arguments = ("check", str(tmp_path / "v3.proto"), "--message", "Order", "--against")
+    done = instar_command(*arguments, str(tmp_path / "lake/shop/orders"))
+    assert done.returncode == 1, done.stderr
+    assert f"shop/orders v0.0.2 → {tmp_path / 'v3.proto'}" in done.stdout
+    assert f"{tmp_path / 'v3.proto'}: nothing changes." in done.stdout
+    assert (
+        instar_command("check", "at timestamp", "--against", str(tmp_path / "lake/shop/orders")).returncode
+        == 0
+    )
+    assert instar_command(*arguments, str(tmp_path / "lake/nothing")).returncode == 3
+    assert instar_command(*arguments, str(tmp_path / "nothing/nothing")).returncode == 2
