@@ -13,6 +13,7 @@ from weakref import WeakKeyDictionary
 from pyspark.java_gateway import ensure_callback_server_started
 
 from instar.errors import UsageError
+from instar.spark.native.callbacks import tend_callbacks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -44,6 +45,7 @@ class Gateway:
         self._context: Any = context._jsc  # noqa: SLF001
         self._executions = self.jvm.org.apache.spark.sql.execution.SQLExecution
         ensure_callback_server_started(self._py4j)  # type: ignore[no-untyped-call]
+        tend_callbacks(self._py4j)
         sources = self.jvm.org.apache.spark.sql.execution.datasources
         self.relation = sources.HadoopFsRelation
         self.parquet = sources.parquet.ParquetFileFormat

@@ -1,14 +1,15 @@
 """Errors across the JVM: an instar error raised inside a callback reaches the caller as itself.
 
 Spark calls back into Python while it plans a query. What is raised there travels through the JVM as
-text; here it is kept by a number in that text, and raised again where PySpark would raise Py4J's error.
+text; here it is kept under a key in that text, and raised again where PySpark would raise Py4J's error.
+Only the error itself is kept, without the frames that it was raised in: these hold leases and much else.
 A negative count is found by Spark's own tasks, which can say it only in words: those are read.
 """
 
 from __future__ import annotations
 
-import itertools
 import re
+import secrets
 import threading
 from collections import OrderedDict
 from functools import wraps
@@ -19,6 +20,7 @@ from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 
 from instar.errors import CountOverflowError, InstarError, NegativeCountError
+from instar.spark.native.callbacks import hold_answer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -26,9 +28,8 @@ if TYPE_CHECKING:
 __all__ = ["install", "relayed"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
-T = TypeVar("T")
 
-_MARK: Final = re.compile(r"instar-error-(\d+)\b")
+_MARK: Final = re.compile(r"instar-error-([0-9a-f]{32})\b")
 _RAISED: Final = re.compile(
     r"(?:\[USER_RAISED_EXCEPTION\]|java\.lang\.RuntimeException:) "
     r"instar: `(?P<table>.*?)` holds a row (?P<what>that was retracted more often than it was added|"
@@ -41,14 +42,12 @@ The sentence alone is in the plan of every frame that adds rows up, and Spark's 
 """
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+$")
 _KEPT: Final = 1000
-_HELD_SECONDS: Final = 2.0
-_numbers = itertools.count(1)
-_errors: OrderedDict[int, InstarError] = OrderedDict()
+_errors: OrderedDict[str, InstarError] = OrderedDict()
 _lock = threading.Lock()
 
 
 class RelayedError(Exception):
-    """Carries the number of an error through the JVM."""
+    """Carries the key of an error through the JVM."""
 
 
 def relayed(callback: F) -> F:
@@ -57,31 +56,19 @@ def relayed(callback: F) -> F:
     @wraps(callback)
     def wrapper(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 -- whatever the callback takes
         try:
-            return _held(callback(*args, **kwargs))
+            answer = callback(*args, **kwargs)
         except InstarError as error:
+            # Only who was told a key has it: a query may raise any text that its author can think of.
+            key = secrets.token_hex(16)
             with _lock:
-                number = next(_numbers)
-                _errors[number] = error
+                _errors[key] = _bare(error)
                 while len(_errors) > _KEPT:
                     _errors.popitem(last=False)
-            raise RelayedError(f"instar-error-{number}: {error}") from error
+            raise RelayedError(f"instar-error-{key}: {error}") from None
+        hold_answer(answer)
+        return answer
 
     return wrapper  # type: ignore[return-value]
-
-
-def _held(answer: T) -> T:
-    """Keep an answer for a moment: Py4J sends its number, and the JVM must find the object by it.
-
-    As soon as Python lets go of the answer, another thread may tell the JVM to forget that object.
-    """
-    timer = threading.Timer(_HELD_SECONDS, _forget, [answer])
-    timer.daemon = True
-    timer.start()
-    return answer
-
-
-def _forget(_: object) -> None:
-    """Let go of an answer."""
 
 
 def install() -> None:
@@ -98,7 +85,7 @@ def install() -> None:
             original = _find(str(error))
             if original is None:
                 raise
-            raise original from None
+        raise original
 
     get_return_value.relays_instar_errors = True  # type: ignore[attr-defined]
     py4j.java_gateway.get_return_value = get_return_value
@@ -117,4 +104,13 @@ def _find(text: str) -> InstarError | None:
     if match is None:
         return None
     with _lock:
-        return _errors.get(int(match[1]))
+        found = _errors.get(match[1])
+    # Raising gives an error the frames of its caller: another one each time, so that the kept one has none.
+    return None if found is None else _bare(found)
+
+
+def _bare(error: InstarError) -> InstarError:
+    """Return an error that says the same and knows nothing of where it was raised, or because of what."""
+    made = type(error).__new__(type(error), *error.args)
+    made.__dict__.update(error.__dict__)
+    return made
