@@ -55,9 +55,14 @@ class Snapshot:
         self._services = services
         self._query = check_options({"skipping": skipping})
         self._is_shared = False
-        self._pin: Pin | None = log.pinned()
-        reader = resolve_reader(self._pin.state, schema, columns)
-        self._plan = plan_snapshot(services.chunks, self._pin.state, reader, as_of)
+        pin = log.pinned()
+        self._pin: Pin | None = pin
+        try:
+            reader = resolve_reader(pin.state, schema, columns)
+            self._plan = plan_snapshot(services.chunks, pin.state, reader, as_of)
+        except BaseException:
+            pin.release()  # whoever keeps the error keeps its frames, and would keep the lease
+            raise
 
     @property
     def schema(self) -> Schema:

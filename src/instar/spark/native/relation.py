@@ -39,6 +39,8 @@ _OPTIONS: Final = {
     "ignoreMissingFiles": "false",
     "ignoreCorruptFiles": "false",
     "parquet.page.verify-checksum.enabled": "true",
+    "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
+    "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "false",
 }
 """What a table says does not depend on the settings of a session, and damage is not read as rows."""
 

@@ -44,6 +44,7 @@ class _Held(Keeper):
 
     def __init__(self, plan: SnapshotPlan, pin: Pin) -> None:
         self.plan = plan
+        self.release = pin.release
         self._pin = pin
 
 
@@ -113,15 +114,24 @@ class _Following:
         """Plan the current state; if the reader is fenced, for what is left of it, and if that is enough."""
         pin = self._log.pinned()
         try:
-            return _Held(plan_snapshot(self._services.chunks, pin.state, self._reader, None), pin)
+            return _Held(self._plan_for(pin.state, narrow), pin)
+        except BaseException:
+            pin.release()
+            raise
+
+    def _plan_for(
+        self, state: TableState, narrow: Callable[[TableState], Reader | None] | None
+    ) -> SnapshotPlan:
+        try:
+            return plan_snapshot(self._services.chunks, state, self._reader, None)
         except ReaderFencedError:
-            reader = None if narrow is None else narrow(pin.state)
+            reader = None if narrow is None else narrow(state)
             if reader is None:
                 raise
-            plan = plan_snapshot(self._services.chunks, pin.state, reader, None)
+            plan = plan_snapshot(self._services.chunks, state, reader, None)
             if plan.merge:  # rows are only equal by all the columns that there were
                 raise
-            return _Held(plan, pin)
+            return plan
 
     def _read_by(self, execution: int, state: TableState) -> Reader | None:
         """Return a reader of what an execution reads, or of anything if that is nothing; None if unknown."""
@@ -146,6 +156,7 @@ class _Following:
         """
         held = self._plan()
         if listing and held.plan.merge:
+            held.release()
             raise UsageError(
                 f"`{self._log.name}` holds retractions, and this is not a query of Spark SQL (perhaps "
                 "`.rdd`): read it through a snapshot, table.read(spark)"

@@ -78,7 +78,7 @@ class TableScan(DataSourceReader):
 
     def _rows(self, services: Services, state: TableState) -> list[InputPartition]:
         time = self._upper - 1 if self._options.as_of is None else self._options.as_of
-        plan = plan_snapshot(services.chunks, state, self._reader, max(time, 0))
+        plan = plan_snapshot(services.chunks, state, self._reader, time)
         condition = None
         if self._options.where is not None:
             condition = Filter.parse(self._options.where, self._reader.whole, services.clock())
