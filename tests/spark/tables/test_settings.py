@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import datetime as dt
-import math
-from decimal import Decimal
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-import pyarrow as pa
 import pytest
 
 from instar.errors import UsageError
+from soak.settings import awkward_table, check_table, other_values, retract_one
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -23,25 +20,14 @@ if TYPE_CHECKING:
 
     Settings = Callable[[dict[str, str]], AbstractContextManager[None]]
 
-COLUMNS = (
-    "k int not null, f double, d date, at timestamp, local timestamp_ntz, n decimal(30,10), b binary, "
-    "s struct<x: int, f1: string>, l array<struct<y: double>>, m map<string, date>"
-)
-OLD = dt.datetime(1500, 2, 28, 23, 59, 59, 999999)  # noqa: DTZ001 -- local times have no zone
-ROWS: list[dict[str, Any]] = [
-    {"k": 1, "f": math.nan, "d": dt.date(1500, 1, 1), "at": OLD.replace(tzinfo=dt.UTC), "local": OLD},
-    {"k": 2, "f": -0.0, "d": dt.date(1, 1, 1), "s": None, "l": None, "m": None, "n": Decimal("1e-10")},
-    {"k": 3, "f": 0.0, "s": {"x": None, "f1": None}, "l": [], "m": [], "b": b""},
-    {"k": 4, "f": None, "s": {"x": 1, "f1": "z"}, "l": [None, {"y": math.nan}], "b": b"\xff\x00"},
-    {"k": 5, "l": [{"y": -0.0}], "m": [("a", dt.date(1582, 10, 4)), ("b", None)], "n": Decimal(10) ** 19},
-]
 BY_ID = {"spark.sql.parquet.fieldId.read.enabled": "true"}
 """Reading row by row, Spark asks the session for this, and not the relation."""
 ROW_BY_ROW = {
     "row by row": {"spark.sql.parquet.enableVectorizedReader": "false"},
     "row by row when nested": {"spark.sql.parquet.enableNestedColumnVectorizedReader": "false"},
 }
-SETTINGS: dict[str, dict[str, str]] = {
+ROW_BY_ROW_NAMES = [name for settings in ROW_BY_ROW.values() for name in settings]
+TOGETHER: dict[str, dict[str, str]] = {
     "as it is": {},
     **{name: {**settings, **BY_ID} for name, settings in ROW_BY_ROW.items()},
     "record filters": {
@@ -49,13 +35,19 @@ SETTINGS: dict[str, dict[str, str]] = {
         "spark.sql.parquet.recordLevelFilter.enabled": "true",
         **BY_ID,
     },
-    "no pushdown": {"spark.sql.parquet.filterPushdown": "false"},
-    "case sensitive": {"spark.sql.caseSensitive": "true"},
-    "ids are not read": {"spark.sql.parquet.fieldId.read.enabled": "false"},
-    "binary as text": {"spark.sql.parquet.binaryAsString": "true"},
-    "not ANSI": {"spark.sql.ansi.enabled": "false"},
-    "another zone": {"spark.sql.session.timeZone": "America/Los_Angeles"},
-    "no adaption": {"spark.sql.adaptive.enabled": "false"},
+    "all that is old": {
+        "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "true",
+        "spark.sql.parquet.enableVectorizedReader": "false",
+        "spark.sql.parquet.binaryAsString": "true",
+        "spark.sql.ansi.enabled": "false",
+        **BY_ID,
+    },
+    "case sensitive in another zone": {
+        "spark.sql.caseSensitive": "true",
+        "spark.sql.session.timeZone": "America/Los_Angeles",
+        "spark.sql.adaptive.enabled": "false",
+        "spark.sql.parquet.filterPushdown": "false",
+    },
 }
 OLD_CALENDAR = {
     "spark.sql.parquet.datetimeRebaseModeInRead": "LEGACY",
@@ -65,46 +57,36 @@ OLD_CALENDAR = {
 
 @pytest.fixture
 def table(store: Store) -> Table:
-    """Return a table with rows of every awkward kind, one of them in a part that has to be consolidated."""
-    table = store.create_table("t", COLUMNS)
-    layout = table.snapshot().to_arrow().schema
-    table.append(pa.Table.from_pylist(ROWS[:3], schema=layout))
-    table.append(pa.Table.from_pylist(ROWS[3:], schema=layout))
-    table.evolve().widen_column("k", "bigint").widen_column("s.x", "double").add_column("z", "int").commit()
-    return table
+    """Return a table with rows of every awkward kind."""
+    return awkward_table(store)
 
 
-def retract_one(table: Table) -> None:
-    """Take a row back and add it again, so that rows of its part have to be added up."""
-    row = pa.Table.from_pylist([ROWS[0]], schema=table.snapshot().to_arrow().schema)
-    table.apply(row.append_column("_diff", pa.array([-1])))
-    table.append(row)
-
-
-def as_bag(table: pa.Table, *, signs: bool) -> list[str]:
-    """Return rows as text; only a row that was not added up keeps the sign of a zero."""
-    instants = [
-        column.cast(pa.timestamp("us", "UTC"))
-        if pa.types.is_timestamp(column.type) and column.type.tz
-        else column
-        for column in table.columns
+def test_no_setting_changes_what_is_read(spark: SparkSession, store: Store, table: Table) -> None:
+    """Each setting that Spark has for reading files leaves every value as it is, or is refused."""
+    settings = other_values(spark, reading=True)
+    assert len(settings) > 30
+    refused = [
+        name
+        for name, values in settings.items()
+        for value in values
+        if not check_table(spark, table, {name: value}, signs=True, conditions=[None])
     ]
-    rows = pa.table(instants, names=table.column_names).to_pylist()
-    return sorted(repr(row) if signs else repr(row).replace("-0.0", "0.0") for row in rows)
+    assert refused == list(ROW_BY_ROW_NAMES)
 
 
-def test_settings_of_the_session_change_nothing(
-    spark: SparkSession, table: Table, with_settings: Settings
-) -> None:
-    """Every value of every type comes out of Spark as it does without Spark, scanned and consolidated."""
-    for signs in (True, False):
-        snapshot = table.snapshot()
-        expected = as_bag(snapshot.to_arrow(), signs=signs)
-        assert len(expected) == len(ROWS)
-        for name, settings in SETTINGS.items():
-            with with_settings(settings):
-                assert as_bag(snapshot.to_spark(spark).toArrow(), signs=signs) == expected, name
-        retract_one(table)
+@pytest.mark.parametrize("settings", [*TOGETHER.values()], ids=[*TOGETHER])
+def test_rows_are_added_up_the_same(spark: SparkSession, table: Table, settings: dict[str, str]) -> None:
+    """Values that have to be added up come out the same too, also under several settings at once."""
+    assert check_table(spark, table, settings, signs=True)
+    retract_one(table)
+    assert check_table(spark, table, settings, signs=False)
+
+
+def test_a_delete_retracts_what_is_there(spark: SparkSession, table: Table, with_settings: Settings) -> None:
+    """A struct whose members are all younger than its part is one of nulls, and not null, to a delete too."""
+    with with_settings({"spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "true"}):
+        table.delete("k = 6", spark)
+    assert sorted(table.snapshot().to_arrow(columns=["k"])["k"].to_pylist()) == [1, 2, 3, 4, 5]
 
 
 def test_row_by_row_members_are_read_or_refused(
