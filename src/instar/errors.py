@@ -454,13 +454,14 @@ class CommitOutcomeUnknownError(InstarError):
 
 
 class CorruptTableError(InstarError):
-    """A stored object is not what was written; nothing is guessed from it."""
+    """A stored object is not what was written, or `missing`; nothing is guessed from it."""
 
     code = "corrupt-table"
 
-    def __init__(self, what: str, why: str) -> None:
+    def __init__(self, what: str, why: str, *, missing: bool = False) -> None:
         self.what = what
         self.why = why
+        self.missing = missing
         super().__init__(
             f"{what} is corrupt: {why}. Restore this object from a backup; instar will not guess."
         )

@@ -27,7 +27,8 @@ class Changes(NamedTuple):
     """Updates that have become complete, by time: rows with `_ts` and `_diff`, and the upper they reach."""
 
     rows: pa.Table
-    """The columns of the reader's schema, then `_ts`, the time of an update, and `_diff`, +1 or -1."""
+    """The columns of the reader's schema, then `_ts`, the time of an update, and `_diff`: how
+    often the row was added, or with a minus retracted; any whole number but 0."""
     upper: int
     """All times before this have been told; `listen(since=upper - 1)` goes on from here."""
 

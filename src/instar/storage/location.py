@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["consensus_kind", "open_blob", "open_consensus"]
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
+_USER = re.compile(r"([^/:@]*):.*@")  # up to the last @: a password need not be well written
 _CLOUDS = ("s3", "s3a", "gs", "az", "azure", "abfs", "abfss", "adl")
 _POSTGRES = ("postgresql", "postgres")
 
@@ -44,6 +45,7 @@ def open_blob(location: str | os.PathLike[str], options: Mapping[str, str] | Non
         raise UsageError("the location of a store is empty; name a directory or a URL")
     scheme = _scheme(text)
     if scheme is None:
+        _check_path(text)
         return DirectoryBlob(_path(text))
     if scheme == "memory":
         return ObjectBlob.in_memory(_memory_name(text))
@@ -81,6 +83,8 @@ def open_consensus(location: str | None, blob: Blob, options: Mapping[str, str] 
     if scheme == "memory":
         name = _memory_name(location)
         return MemoryConsensus() if name is None else MemoryConsensus.named(name)
+    if scheme is None:
+        _check_path(location)
     if scheme is None and "/" not in location:
         raise UsageError(
             f"consensus={location!r} is neither a URL nor a path: write postgresql://…, "
@@ -115,6 +119,16 @@ def _check_plain(url: str) -> None:
         )
     if {".", ".."}.intersection(unquote(url).split("/")):
         raise UsageError(f"cannot open {shown}: a part of its path is `.` or `..`. Write the path without")
+
+
+def _check_path(text: str) -> None:
+    """Raise if a path reads like a URL that has lost its scheme: it would make a directory of a password."""
+    if _USER.match(text):
+        shown = _USER.sub(r"\1:…@", text, count=1)
+        raise UsageError(
+            f"{shown!r} looks like a URL without its scheme: write postgresql://{shown}, or ./{shown} for a "
+            "directory of that name"
+        )
 
 
 def _path(text: str) -> Path:

@@ -12,7 +12,7 @@ import itertools
 import re
 import time
 from typing import TYPE_CHECKING, Any, LiteralString
-from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 import psycopg
 from psycopg import errors, sql
@@ -44,6 +44,7 @@ _DEFAULTS = {
 
 # The server says these as it goes away, and what it was told to do may have been done.
 _GOING_AWAY = re.compile(r"08...|57P0.")
+_QUOTED = re.compile('".*"', re.DOTALL)
 _SCHEMA = re.compile(r"[a-z_][a-z0-9_]{0,62}")
 
 # What the guarantees below rely on must not depend on how a server happens to be configured.
@@ -212,25 +213,22 @@ class PostgresConsensus:
 
 def _parse(url: str) -> tuple[dict[str, Any], str]:
     """Return the parameters for libpq, and the schema, which libpq does not know."""
-    try:
-        parts = urlsplit(url)
-    except ValueError as error:
-        raise _unreadable(error) from None
-    query = parse_qsl(parts.query, keep_blank_values=True)
+    place, _, query_text = url.partition("?")  # as libpq reads it; it may name no host, and have no `//` then
+    query = parse_qsl(query_text, keep_blank_values=True)
     schema = dict(query).get("schema", "instar")
     if not _SCHEMA.fullmatch(schema):
         raise UsageError(f"{schema!r} cannot name the schema of a log: use a-z, 0-9 and _")
-    rest = urlencode([(name, value) for name, value in query if name != "schema"])
+    rest = urlencode([(name, value) for name, value in query if name != "schema"], quote_via=quote)
     try:
-        given: Mapping[str, Any] = conninfo_to_dict(urlunsplit(parts._replace(query=rest)))
+        given: Mapping[str, Any] = conninfo_to_dict(f"{place}?{rest}" if rest else place)
     except psycopg.Error as error:
         raise _unreadable(error) from None
     return {**_DEFAULTS, **given}, schema
 
 
 def _unreadable(error: Exception) -> UsageError:
-    """Say what is wrong with a URL, without the piece of it that libpq quotes: it may be the password."""
-    why = str(error).partition(': "')[0]
+    """Say what is wrong with a URL, without the pieces of it that libpq quotes: one may be the password."""
+    why = _QUOTED.sub("…", str(error)).strip()
     return UsageError(
         f"the URL of the PostgreSQL database cannot be read: {why}. "
         "Write postgresql://user:password@host/name, with %-escapes for special characters"

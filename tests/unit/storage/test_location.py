@@ -110,6 +110,12 @@ def test_what_has_no_consensus_is_refused(location: str, tmp_path: Path) -> None
         "postgresql://bob:secret@[bad/x",
         "postgresql://bob:%zzsecret@host/x",
         "mysql://host/x?user=bob&password=secret",
+        "postgresql://bob:my secret@host/x",
+        "postgresql://bob:secret word@host/x",
+        'postgresql://bob:"secret "secret@host/x',
+        "bob:secret@host/x",
+        "bob:sec/ret@host/x",
+        "bob:secret@host",
     ],
 )
 def test_no_refusal_repeats_a_password(location: str, tmp_path: Path) -> None:
@@ -118,6 +124,33 @@ def test_no_refusal_repeats_a_password(location: str, tmp_path: Path) -> None:
         open_consensus(location, open_blob(tmp_path))
     assert "secret" not in str(refusal.value)
     assert "sec/ret" not in str(refusal.value)
+
+
+def test_a_url_without_its_scheme_makes_no_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What reads like `user:password@host` is refused as a path, unless it says so."""
+    monkeypatch.chdir(tmp_path)
+    for location in ("bob:secret@host/db", "bob:secret@host"):
+        with pytest.raises(
+            UsageError, match=r"looks like a URL without its scheme: write postgresql://bob:…@"
+        ):
+            open_blob(location)
+    assert isinstance(open_consensus("./bob:x@host/db", open_blob(tmp_path)), BlobConsensus)
+    assert isinstance(open_blob("a@b/c:d"), DirectoryBlob)
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("postgresql:///db?host=/run/pg&port=5433", "db on /run/pg port 5433"),
+        ("postgresql:///db", "db"),
+        ("postgresql://?host=h&dbname=db", "db on h"),
+        ("postgresql://u:p%20w@h/d%20b?application_name=a%20b&schema=logs", "d b on h"),
+        ("postgres://a,b:5433/db?target_session_attrs=any", "db on a,b port ,5433"),
+    ],
+)
+def test_postgres_is_named_as_libpq_lets_one(url: str, shown: str, tmp_path: Path) -> None:
+    """Every form of URL that libpq takes is taken."""
+    assert str(open_consensus(url, open_blob(tmp_path))) == f"the PostgreSQL database {shown}"
 
 
 def test_a_server_that_is_not_there_is_named_for_people(tmp_path: Path) -> None:

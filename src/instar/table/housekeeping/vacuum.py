@@ -21,11 +21,11 @@ the oldest rollup that somebody may need. Why this is safe:
 from __future__ import annotations
 
 from bisect import bisect_left
-from contextlib import nullcontext, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from instar.errors import NotFoundError, StorageError, TableNotFoundError
+from instar.errors import CorruptTableError, NotFoundError, StorageError, TableNotFoundError
 from instar.state import Appended, Compacted
 from instar.state.chunk import FILES
 from instar.table.layout import TABLES, lease_key, rollup_key, rollups, table_of, table_root, write_of
@@ -36,7 +36,7 @@ from instar.table.log.table_log import TableLog
 from instar.table.log.tables import log_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from instar.state import ChunkRef, Start, TableState
     from instar.storage import StoredObject
@@ -174,7 +174,7 @@ class _Sweep:
         self._end = horizon if base is None else base + 1
         needed = state.seqno + 1 if state.dropped else state.start.seqno
         for seqno in (seqno for seqno in found if base is None or seqno >= base):
-            with suppress(NotFoundError) if seqno < needed else nullcontext():
+            with _suppress_missing() if seqno < needed else nullcontext():
                 self._reach_rollup(seqno)
         for entry in self._log.entries(self._end):
             for step in entry.commit.steps:
@@ -182,7 +182,7 @@ class _Sweep:
                     self._keys.update(part.key for part in step.batch.parts)
                     self._keys.update(sheet.key for sheet in step.batch.sheets)
                     for ref in step.batch.chunks:
-                        with suppress(NotFoundError) if entry.seqno <= needed else nullcontext():
+                        with _suppress_missing() if entry.seqno <= needed else nullcontext():
                             self._reach_chunk(ref)
 
     def _reach_rollup(self, seqno: int) -> None:
@@ -202,6 +202,18 @@ def _stream_leases(services: Services, state: TableState | None) -> Iterable[Lea
     """Return the leases of readers that hold all tables of a stream at once, if this is one of them."""
     stream_id = None if state is None else state.labels.get("stream.id")
     return () if stream_id is None else live_leases(services, str(stream_id))
+
+
+@contextmanager
+def _suppress_missing() -> Iterator[None]:
+    """Go on without an object that an earlier vacuum has removed, and not without one that is damaged."""
+    try:
+        yield
+    except NotFoundError:
+        pass
+    except CorruptTableError as error:
+        if not error.missing:
+            raise
 
 
 def _report(objects: Iterable[StoredObject], doomed: list[StoredObject]) -> VacuumReport:

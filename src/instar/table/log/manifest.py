@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
+from instar.errors import CorruptTableError, NotFoundError
 from instar.schema import parse_type_ddl
 from instar.state.chunk import FILES, FIXED_GROUPS, PLACES, TIMES, decode_directory, decode_group, group_name
 from instar.state.manifest import columns_of_parts, complete_bounds, concat_columns, with_header
@@ -51,7 +52,7 @@ class ChunkReader:
         """Return what is in a chunk."""
         directory = self._directories.get(ref.key)
         if directory is None:
-            (data,) = self._blob.get_ranges(ref.key, [(ref.size - ref.directory_size, ref.directory_size)])
+            (data,) = self._get(ref, [(ref.size - ref.directory_size, ref.directory_size)])
             directory = decode_directory(data, ref)
             with self._lock:
                 self.bytes_read += len(data)
@@ -66,13 +67,21 @@ class ChunkReader:
             found = {name: self._recall(ref.key, name) for name in wanted}
         missing = [name for name, batch in found.items() if batch is None]
         ranges = [(directory.groups[name].offset, directory.groups[name].length) for name in missing]
-        for name, data in zip(missing, self._blob.get_ranges(ref.key, ranges) if ranges else (), strict=True):
+        for name, data in zip(missing, self._get(ref, ranges) if ranges else (), strict=True):
             batch = decode_group(data, name, directory.groups[name], what=f"manifest chunk {ref.key}")
             found[name] = batch
             with self._lock:
                 self.bytes_read += len(data)
                 self._keep(ref.key, name, batch)
         return {name: batch for name, batch in found.items() if batch is not None}
+
+    def _get(self, ref: ChunkRef, ranges: Sequence[tuple[int, int]]) -> Sequence[bytes]:
+        """Fetch pieces of a chunk, which a state refers to and which therefore must be there."""
+        try:
+            return self._blob.get_ranges(ref.key, ranges)
+        except NotFoundError as error:
+            what, why = f"manifest chunk {ref.key}", "its object is missing"
+            raise CorruptTableError(what, why, missing=True) from error
 
     def _recall(self, key: str, name: str) -> pa.RecordBatch | None:
         batch = self._groups.get((key, name))

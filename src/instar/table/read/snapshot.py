@@ -85,14 +85,15 @@ def plan_snapshot(chunks: ChunkReader, state: TableState, reader: Reader, as_of:
     """Plan the rows as of a time; by default the last time that is complete."""
     check_fence(state, reader)
     time = state.upper - 1 if as_of is None else as_of
-    if as_of is not None and not state.since <= as_of < max(state.upper, 1):
+    earliest = state.since or -1  # before the first time of all there was nothing, and that can be read
+    if as_of is not None and not earliest <= as_of < max(state.upper, 0):
         raise UsageError(
             f"cannot read `{state.name}` as of {as_of}: its times from since {state.since} "
             f"up to, not including, upper {state.upper} can be read"
         )
     live = load_parts(chunks, state, (), (PLACES, TIMES, FILES))
-    earliest, latest, plain = live.times
-    visible = earliest <= time
+    first, latest, plain = live.times
+    visible = first <= time
     scan = visible & plain & (latest <= time)
     retracting = visible & ~plain
     if retracting.any():
