@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.api.store import Store
+from instar.arguments import checked
 from instar.state.options import check_options
 from instar.table import open_services
 
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["open_store"]
 
 
+@checked
 def open_store(
     location: str | os.PathLike[str],
     *,

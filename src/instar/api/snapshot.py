@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
+from instar.arguments import checked_methods
 from instar.errors import UsageError
 from instar.schema import Schema, arrow_schema
 from instar.state.options import check_options
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["Snapshot"]
 
 
+@checked_methods
 class Snapshot:
     """The rows as of one time, under one schema. No vacuum deletes them until it is closed.
 

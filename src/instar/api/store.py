@@ -8,6 +8,7 @@ from instar.api.display import store_html
 from instar.api.evolver import Evolver
 from instar.api.stream import Stream
 from instar.api.table import GRACE_MS, Table
+from instar.arguments import checked_methods
 from instar.errors import TableNotFoundError, UsageError
 from instar.schema import as_schema
 from instar.stream import StreamHandle, list_streams
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 __all__ = ["Store"]
 
 
+@checked_methods
 class Store:
     """Tables by name, in one location. Threads may share it.
 

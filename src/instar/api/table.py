@@ -9,6 +9,7 @@ from instar.api.history import describe_entry, schema_of
 from instar.api.listen import Listen
 from instar.api.snapshot import Snapshot
 from instar.api.writing import as_commit, upsert_data, write_data
+from instar.arguments import checked_methods
 from instar.errors import UsageError
 from instar.schema import Schema, SchemaUpdate, as_schema
 from instar.schema.matching import match_by_name
@@ -38,6 +39,7 @@ GRACE_MS: Final = 24 * 60 * 60 * 1000
 """What a vacuum leaves alone unless told otherwise: everything younger than a day."""
 
 
+@checked_methods
 class Table:
     """One table. What it answers is true at the moment of the call; a snapshot stays as it is."""
 

@@ -11,10 +11,12 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from instar.errors import DataMismatchError, UsageError
 from instar.parts.incoming import ArrowData, check_names, find_leaf, is_list, open_stream, plain, plain_type
-from instar.parts.layout import UPDATE_FIELDS, update_schema
+from instar.parts.keys import arrange, column_keys
+from instar.parts.layout import DIFF, UPDATE_FIELDS, update_schema
 from instar.parts.nested import null_mask, open_list, open_map
 from instar.parts.samples import sample_row, sample_value
 from instar.schema import (
@@ -38,6 +40,8 @@ from instar.schema.types import INTERVAL_DAY_TIME, INTERVAL_YEAR_MONTH
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+
+    import numpy.typing as npt
 
 __all__ = ["Conformer", "conform"]
 
@@ -92,6 +96,7 @@ class Conformer:
         position = {field.name: at for at, field in enumerate(fields)}
         self._own = [position[field.name] for field in own]
         self._extra = [position[slot.path[0]] for slot in self._updates]
+        self._diff = DIFF if any(slot.path == (DIFF,) for slot in self._updates) else None
         self._target = update_schema(schema, Names.COLUMN, tuple(slot.path[0] for slot in self._updates))
 
     def apply(self, batch: pa.RecordBatch, *, first_row: int = 0) -> pa.RecordBatch:
@@ -105,7 +110,11 @@ class Conformer:
             raise DataMismatchError(
                 format_path(misfit.path), misfit.reason, row=first_row + misfit.index, sample=sample
             ) from None
-        return pa.RecordBatch.from_arrays(columns, schema=self._target)
+        conformed = pa.RecordBatch.from_arrays(columns, schema=self._target)
+        if self._diff is None:
+            return conformed
+        changes = pc.not_equal(conformed.column(self._diff), 0)  # a row that is added no times is no update
+        return conformed.filter(changes)
 
 
 class _MisfitError(Exception):
@@ -214,14 +223,32 @@ class _MapStep:
         nullable = type_.value_nullable
         self.key = _Slot(given.key_field, type_.key, (*path, KEY), nullable=False)
         self.value = _Slot(given.item_field, type_.value, (*path, VALUE), nullable=nullable)
+        self.type = type_
+        self.path = path
         self.target = arrow_type(type_)
-        self.same = False  # keys are checked for nulls
+        self.same = False  # keys are checked for nulls, and for being there twice
 
     def apply(self, array: pa.MapArray) -> pa.Array:
         offsets, keys, values = open_map(array)
         keys = _apply_inside(self.key, keys, offsets)
+        self._check_keys(keys, offsets.to_numpy())
         values = _apply_inside(self.value, values, offsets)
         return pa.MapArray.from_arrays(offsets, keys, values, type=self.target, mask=null_mask(array))
+
+    def _check_keys(self, keys: pa.Array, offsets: npt.NDArray[np.int32]) -> None:
+        """Raise if a map has a key twice: nobody could tell which of the two values counts."""
+        sizes = np.diff(offsets)
+        if not (sizes > 1).any():
+            return
+        owners = np.repeat(np.arange(len(sizes)), sizes)
+        found = arrange(
+            len(keys), [(pa.array(owners), lambda some: [some]), column_keys(keys, self.type.key)]
+        )
+        repeated = np.flatnonzero(~found.greater[1:]) + 1
+        if len(repeated):
+            at = int(found.order[repeated].min())
+            reason = "the map has this key more than once. Leave one entry for it"
+            raise _MisfitError(self.path, int(owners[at]), reason, sample_value(keys, at))
 
 
 class _LeafStep:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
+from instar.arguments import checked_methods
 from instar.errors import ColumnNotFoundError, IncompatibleSchemaError, UsageError
 from instar.schema.ddl import parse_type_ddl
 from instar.schema.given import SchemaLike, as_schema
@@ -31,6 +32,7 @@ _Fields = tuple[Field, ...]
 _Slot = tuple[Type, bool]  # a type, and whether it may be null: a field, an element or a map value
 
 
+@checked_methods
 class SchemaUpdate:
     """Changes to a table's latest schema, collected and then committed as one."""
 

@@ -119,3 +119,18 @@ def test_a_key_that_is_left_out_is_null(spark: SparkSession, store: Store, key: 
     strict = store.create_table("strict", "k int not null, v int", key=["k"])
     with pytest.raises(DataMismatchError, match="the data does not have it"):
         strict.upsert(spark.sql("select 3 v"))
+
+
+def test_the_case_of_letters_is_no_matter_to_an_upsert(
+    spark: SparkSession, store: Store, with_settings: Settings
+) -> None:
+    """Where Spark tells cases apart, columns and members are still those of the table, as for an append."""
+    table = store.create_table("t", "id int, s struct<x: int>, l array<struct<y: int>>", key=["id"])
+    frame = spark.sql("select 1 ID, named_struct('X', 2) S, array(named_struct('Y', 3)) L")
+    for settings in ({"spark.sql.caseSensitive": "true"}, {}):
+        with with_settings(settings):
+            table.append(frame)
+            table.upsert(frame)
+            assert [row.asDict(recursive=True) for row in table.read(spark).collect()] == [
+                {"id": 1, "s": {"x": 2}, "l": [{"y": 3}]}
+            ]

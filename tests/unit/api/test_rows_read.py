@@ -113,3 +113,23 @@ def test_a_snapshot_is_held_until_it_is_closed(store: Store) -> None:
             read()
     assert (snapshot.schema.names, snapshot.as_of) == (("a",), table.upper - 1)
     assert (table.count(), table.head().num_rows, table.explain("a = 1").read, held()) == (1, 1, 1, 0)
+
+
+def test_a_table_without_rows_has_no_time_to_read() -> None:
+    """As of 0 is refused while `upper` is 0; before all times there was nothing, and that can be read."""
+    table = instar.open("memory://").create_table("t", "id int")
+    assert table.upper == 0
+    with pytest.raises(UsageError, match="as of 0"):
+        table.snapshot(as_of=0)
+    assert table.snapshot(as_of=table.snapshot().as_of).to_arrow().num_rows == 0
+
+
+def test_no_updates_are_told_of_a_row_that_is_added_no_times() -> None:
+    """A diff of 0 is not stored, and whoever listens does not hear of it."""
+    table = instar.open("memory://").create_table("t", "id int")
+    done = table.apply(pa.table({"id": pa.array([1, 2], pa.int32()), "_diff": [0, 3]}))
+    assert done.rows == 1
+    told = next(table.listen(since=0, timeout=0))
+    assert told.rows.select(["id", "_diff"]).to_pylist() == [{"id": 2, "_diff": 3}]
+    table.apply(pa.table({"id": pa.array([1], pa.int32()), "_diff": [0]}))
+    assert table.snapshot().to_arrow().num_rows == 3

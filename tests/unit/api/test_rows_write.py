@@ -270,7 +270,6 @@ def test_a_retry_does_nothing_even_if_its_data_no_longer_fits(store: Store) -> N
 @pytest.mark.parametrize(
     ("token", "why"),
     [
-        (5, "a token is text, and 5 is int"),
         ("", "this one has 0"),
         ("é" * 129, "1 to 256 bytes, and this one has 258"),
         ("\ud800", "not text that UTF-8 can hold"),

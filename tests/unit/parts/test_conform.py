@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pickle
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -456,3 +457,45 @@ def test_errors_survive_the_way_from_an_executor() -> None:
     again = pickle.loads(pickle.dumps(error))
     assert str(again) == str(error)
     assert (again.column, again.row) == ("a.b", 3)
+
+
+def test_an_update_that_adds_a_row_no_times_is_left_out() -> None:
+    """A diff of 0 says nothing, and is not stored."""
+    data = pa.table({"a": pa.array([1, 2, 3], pa.int32()), "_diff": [0, 1, -3]})
+    assert conformed(data, "a int", updates=True).to_pylist() == [{"a": 2, "_diff": 1}, {"a": 3, "_diff": -3}]
+
+
+@pytest.mark.parametrize(
+    ("key", "maps"),
+    [
+        (pa.string(), [[("a", 1), ("b", 2)], None, [], [("a", 1), ("b", 2), ("a", 3)]]),
+        (pa.float64(), [[(0.0, 1)], [(1.0, 1), (2.0, 2)], None, [(-0.0, 1), (0.0, 2)]]),
+        (pa.float64(), [[(math.nan, 1)], [(math.nan, 1)], [(0.5, 0)], [(math.nan, 1), (math.nan, 2)]]),
+        (
+            pa.struct({"x": pa.int32()}),
+            [[], [({"x": 1}, 1), ({"x": 2}, 1)], [], [({"x": 1}, 1), ({"x": 1}, 2)]],
+        ),
+    ],
+)
+def test_a_map_has_each_key_once(key: pa.DataType, maps: list[Any]) -> None:
+    """Two values for one key are refused with the row, and equal keys of different maps are not."""
+    kinds = {"string": "string", "double": "double"}
+    ddl = f"a map<{kinds.get(str(key), 'struct<x: int>')}, int>"
+    type_ = pa.map_(key, pa.int32())
+    assert conformed(column(maps[:3], type_), ddl).num_rows == 3
+    with pytest.raises(DataMismatchError, match="more than once") as refusal:
+        conformed(column(maps, type_), ddl)
+    assert (refusal.value.row, refusal.value.column) == (3, "a")
+
+
+def test_maps_inside_of_lists_and_maps_have_each_key_once() -> None:
+    """At every level, and the row is that of the table."""
+    inner = pa.map_(pa.string(), pa.int32())
+    twice = [("k", 1), ("k", 2)]
+    for type_, ddl, values in (
+        (pa.list_(inner), "a array<map<string, int>>", [[[("k", 1)]], [[("k", 1)], twice]]),
+        (pa.map_(pa.string(), inner), "a map<string, map<string, int>>", [[], [("x", twice)]]),
+    ):
+        with pytest.raises(DataMismatchError, match="more than once") as refusal:
+            conformed(column(values, type_), ddl)
+        assert refusal.value.row == 1

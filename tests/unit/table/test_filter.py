@@ -85,3 +85,23 @@ def test_what_is_true_or_false_for_no_row_is_refused(table: instar.Table, text: 
     with pytest.raises(UsageError, match="not a condition"):
         table.snapshot().to_arrow(where=text)
     assert table.explain("unheard_of(s)").read == 20
+
+
+@pytest.mark.parametrize(
+    "mention",
+    ["s is not null", "S.p = 1", "size(l) > 1", "l is null", "m['a'] = 1", "b | 1 = 1", "s <=> s", "`b` > 0"],
+)
+def test_naming_a_column_that_is_gone_is_enough_to_be_fenced(mention: str) -> None:
+    """However a condition names a column, and whether or not it needs it, the column is read."""
+    table = instar.open("memory://").create_table(
+        "t", "id int, b int, s struct<p: int>, l array<int>, m map<string, int>, kept struct<p: int>"
+    )
+    table.append(pa.table({"id": pa.array([1], pa.int32())}))
+    update = table.evolve()
+    for name in ("b", "s", "l", "m"):
+        update = update.drop_column(name)
+    update.commit()
+    old = table.snapshot(schema=0, columns=["id"])
+    assert old.to_arrow(where="id = 1 or kept.p = 1").num_rows == 1
+    with pytest.raises(ReaderFencedError):
+        old.to_arrow(where=f"id = 1 or {mention}")

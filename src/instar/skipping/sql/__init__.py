@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from instar.skipping.expression import Expression
     from instar.skipping.sql.session import Session
 
-__all__ = ["parse_filter"]
+__all__ = ["columns_mentioned", "parse_filter"]
 
 
 def parse_filter(text: str, schema: Schema, session: Session | None = None) -> Expression:
@@ -17,3 +17,10 @@ def parse_filter(text: str, schema: Schema, session: Session | None = None) -> E
     from instar.skipping.sql.parse import read_filter  # noqa: PLC0415 -- only who has a text loads sqlglot
 
     return read_filter(text, schema, session)
+
+
+def columns_mentioned(text: str, schema: Schema) -> frozenset[int]:
+    """Return the ids of the top-level columns that a filter names, also where it is not understood."""
+    from instar.skipping.sql.mentions import find_mentions  # noqa: PLC0415 -- as above
+
+    return find_mentions(text, schema)

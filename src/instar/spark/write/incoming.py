@@ -17,13 +17,14 @@ from pyspark.sql.types import (
     DayTimeIntervalType,
     MapType,
     StringType,
+    StructField,
     StructType,
     UserDefinedType,
     YearMonthIntervalType,
 )
 
 from instar.errors import UnsupportedTypeError
-from instar.schema import format_path
+from instar.schema import List, Map, Struct, format_path
 from instar.schema.arrow import TYPE_METADATA
 from instar.schema.ddl import UNSUPPORTED
 from instar.schema.paths import ELEMENT, KEY, VALUE
@@ -32,7 +33,9 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
 
-__all__ = ["arrow_frame", "has_months", "incoming_schema"]
+    from instar.schema import Schema, Type
+
+__all__ = ["arrow_frame", "has_months", "incoming_schema", "named_as"]
 
 Path = tuple[str, ...]
 
@@ -83,6 +86,43 @@ def arrow_frame(frame: DataFrame) -> DataFrame:
     """Return a frame that PySpark can turn into Arrow: it has no Arrow type for months."""
     columns = [(F.col(format_path((field.name,))), field) for field in frame.schema]
     return frame.select([_months(column, field.dataType).alias(field.name) for column, field in columns])
+
+
+def named_as(frame: DataFrame, schema: Schema) -> DataFrame:
+    """Give columns and members the names of a schema's, wherever only the case of letters differs."""
+    names = {field.name.lower(): field for field in schema.fields}
+    columns = []
+    for given in frame.schema:
+        field = names.get(given.name.lower())
+        column = F.col(format_path((given.name,)))
+        if field is None:
+            columns.append(column)
+            continue
+        type_ = _renamed(given.dataType, field.type)
+        columns.append((column if type_ == given.dataType else column.cast(type_)).alias(field.name))
+    return frame.select(columns)
+
+
+def _renamed(given: DataType, type_: Type) -> DataType:
+    match given, type_:
+        case StructType(), Struct(fields=members):
+            names = {member.name.lower(): member for member in members}
+            found = [(it, names.get(it.name.lower())) for it in given]
+            return StructType(
+                [
+                    it
+                    if member is None
+                    else StructField(member.name, _renamed(it.dataType, member.type), it.nullable)
+                    for it, member in found
+                ]
+            )
+        case ArrayType(), List(element=element):
+            return ArrayType(_renamed(given.elementType, element), given.containsNull)
+        case MapType(), Map(key=key, value=value):
+            return MapType(
+                _renamed(given.keyType, key), _renamed(given.valueType, value), given.valueContainsNull
+            )
+    return given
 
 
 def has_months(type_: DataType) -> bool:

@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from instar.parts import DIFF, column_stats
 from instar.schema import Primitive, arrow_type, format_path
 from instar.spark.native.scan import snapshot_frame
-from instar.spark.write.incoming import incoming_schema
+from instar.spark.write.incoming import incoming_schema, named_as
 from instar.spark.write.store import FrameRows
 from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
 from instar.table.write.rows import change_rows
@@ -52,7 +52,7 @@ def upsert_frame(services: Services, log: TableLog, data: DataFrame, state: Tabl
     """Add rows, in place of those that have the same key."""
     resolve_writer(state, incoming_schema(data.schema))  # what types alone can tell
     # Asked once: the rows whose keys are looked up have to be the rows that are added.
-    data = data.localCheckpoint()
+    data = named_as(data, state.history.latest).localCheckpoint()
 
     def replacement(pin: Pin) -> FrameRows:
         state, current = pin.state, _current(data.sparkSession, services, pin, choose)

@@ -7,6 +7,7 @@ one. What it cannot decide for a row needs Spark, and is refused rather than gue
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from instar.skipping import Session, fields_needed, parse_filter
 from instar.skipping.expression import BOOLEAN
 from instar.skipping.interpret import evaluate
 from instar.skipping.prune import make_scope
+from instar.skipping.sql import columns_mentioned
 from instar.stats import bounds_schema
 from instar.table.read.pruning import Condition
 
@@ -60,13 +62,10 @@ class Filter:
             raise UsageError(f"{text!r} is not a condition: it is of type {kind}, and never true or false")
         return Filter(text, schema, expression, now_ms * 1000)
 
-    @property
+    @cached_property
     def columns(self) -> frozenset[int]:
-        """The ids of the top-level columns that the condition looks at."""
-        needed = fields_needed(self.expression)
-        return frozenset(
-            field.id for field in self.schema.fields if any(leaf.id in needed for leaf in _leaves(field))
-        )
+        """The ids of the top-level columns that the condition names, whether it looks at them or not."""
+        return columns_mentioned(self.text, self.schema)
 
     @property
     def condition(self) -> Condition:
@@ -103,13 +102,6 @@ class Filter:
         truth = result.truth
         masks = (truth.true, truth.false, result.null, result.fail)
         return Outcomes(*(np.broadcast_to(mask, batch.num_rows) for mask in masks))
-
-
-def _leaves(field: Field) -> Iterator[Field]:
-    if isinstance(field.type, Struct):
-        for member in field.type.fields:
-            yield from _leaves(member)
-    yield field
 
 
 def _arrays(field: Field, column: pa.Array) -> Iterator[tuple[Field, pa.Array]]:
