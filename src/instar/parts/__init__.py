@@ -1,5 +1,6 @@
 """Parts: Arrow data in the layout of a schema, written as Parquet files with statistics, and read back."""
 
+from instar.parts.choice import RowChoice
 from instar.parts.conform import Conformer, conform
 from instar.parts.consolidate import consolidate, expand, snapshot_rows
 from instar.parts.curve import MOST_FIELDS, Curve
@@ -24,6 +25,7 @@ __all__ = [
     "NewColumn",
     "NewPart",
     "PartLimits",
+    "RowChoice",
     "RowOrder",
     "column_stats",
     "compare_bounds",

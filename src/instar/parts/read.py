@@ -7,7 +7,7 @@ for the caller to say.
 from __future__ import annotations
 
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, Final, Union
 
 import numpy as np
 import pyarrow as pa
@@ -22,16 +22,20 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from instar.parts.choice import RowChoice
     from instar.state import Part
 
 
-__all__ = ["needed_fields", "read_part"]
+__all__ = ["ROW", "needed_fields", "read_part"]
+
+ROW: Final = "_row"
+"""The column of positions in the file."""
 
 Source = Union[str, "Path", bytes, pa.Buffer, pa.NativeFile, Any]
 """A path, the bytes of a file, or a file that can be read and sought."""
 
 
-def read_part(
+def read_part(  # noqa: PLR0913 -- each is something that a reader may ask for
     source: Source,
     part: Part,
     written: Schema,
@@ -40,11 +44,14 @@ def read_part(
     updates: bool = False,
     ts: int | None = None,
     names: Names = Names.COLUMN,
+    choice: RowChoice | None = None,
+    numbered: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a part, written under one schema, as batches of the reader's schema.
 
     `source` is a path, the bytes of the file, or an open file. With `updates`, `_ts` and `_diff` follow
-    the columns; `ts` is the time of the part's batch, for parts that do not say their own. A file that is
+    the columns; `ts` is the time of the part's batch, for parts that do not say their own. `choice` leaves
+    out rows by their positions, and with `numbered` the positions come last, as `_row`. A file that is
     missing, or not the one that `part` speaks of, raises `CorruptTableError`.
     """
     if updates and part.ts_min is None and ts is None:
@@ -54,14 +61,23 @@ def read_part(
     stored = [name for name in (TS, DIFF) if updates and _is_stored(part, name)]
     columns = [leaf.path for leaf in parquet_leaves(projected)] + stored
     target = update_schema(reader, names, (TS, DIFF) if updates else ())
+    if numbered:
+        target = target.append(pa.field(ROW, pa.int64(), nullable=False))
+    if choice is not None:
+        choice.check(part)
     with _opened(source, part) as file:
         _check_columns(file, projected, stored, part)
-        for batch in _batches(file, columns, part):
-            _check_types(batch, projected, stored, part)
+        for first, found in _batches(file, columns, part, choice):
+            _check_types(found, projected, stored, part)
+            mask = None if choice is None else choice.mask(first, found.num_rows)
+            batch = found if mask is None else found.filter(pa.array(mask))
             own = batch.select(range(len(projected.fields)))
             arrays = migration.apply(own).columns
             if updates:
                 arrays += [_times(batch, part, ts), _diffs(batch, part)]
+            if numbered:
+                numbers = np.arange(first, first + found.num_rows)
+                arrays += [pa.array(numbers if mask is None else numbers[mask])]
             yield pa.RecordBatch.from_arrays(arrays, schema=target)
 
 
@@ -164,20 +180,30 @@ def _opened(source: Source, part: Part) -> Iterator[pq.ParquetFile]:
         yield file
 
 
-def _batches(file: pq.ParquetFile, columns: list[str], part: Part) -> Iterator[pa.RecordBatch]:
+def _batches(
+    file: pq.ParquetFile, columns: list[str], part: Part, choice: RowChoice | None
+) -> Iterator[tuple[int, pa.RecordBatch]]:
+    """Yield rows with the position of the first; row groups of which none is chosen are not read."""
     # Rows come in the pieces that they were written in, which are small enough to hold: many small
     # batches take half as long again.
-    groups = [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]
-    batches = file.iter_batches(max([1, *groups]), columns=columns)
-    rows = 0
-    while True:
-        with _corrupt_if_unreadable(part):
-            batch = next(batches, None)
-        if batch is None:
-            break
-        rows += batch.num_rows
-        yield batch
-    _check(part, "rows", part.rows, rows)  # a damaged page header may look like the end
+    sizes = [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]
+    starts = [0, *np.cumsum(sizes).tolist()]
+    unread = [
+        at for at, size in enumerate(sizes) if choice is not None and choice.wants_none(starts[at], size)
+    ]
+    # Groups are read one by one where some are left out, so that positions are known.
+    runs = [[at] for at in range(len(sizes)) if at not in unread] if unread else [list(range(len(sizes)))]
+    for run in runs:
+        at, end = starts[run[0]] if run else 0, starts[run[-1] + 1] if run else 0
+        batches = file.iter_batches(max([1, *sizes]), row_groups=run, columns=columns)
+        while True:
+            with _corrupt_if_unreadable(part):
+                batch = next(batches, None)
+            if batch is None:
+                break
+            yield at, batch
+            at += batch.num_rows
+        _check(part, "rows", end, at)  # a damaged page header may look like the end
 
 
 def _check_columns(file: pq.ParquetFile, projected: Schema, stored: list[str], part: Part) -> None:

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 
 from instar.table.log.leases import LeaseKeeper
 from instar.table.log.manifest import ChunkReader
-from instar.table.log.sheets import SheetReader
 from instar.table.read.audit import Audits
 
 if TYPE_CHECKING:
@@ -64,14 +63,12 @@ class Services:
     defaults: Mapping[str, ConfigValue] = field(default_factory=dict)
     """Options of tables that do not say otherwise."""
     chunks: ChunkReader = field(init=False)
-    sheets: SheetReader = field(init=False)
     audits: Audits = field(init=False, default_factory=Audits)
     leases: LeaseKeeper = field(init=False)
     _tasks: list[Thread] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "chunks", ChunkReader(self.blob))
-        object.__setattr__(self, "sheets", SheetReader(self.blob))
         object.__setattr__(self, "leases", LeaseKeeper(self))
 
     def with_prefix(self, log_prefix: str) -> Services:

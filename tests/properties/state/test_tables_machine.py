@@ -645,7 +645,7 @@ class TablesMachine(RuleBasedStateMachine):
             assert all_rows(self.services[handle], pinned) == model.rows()
             times = sorted({ts for own in model.retracted.values() for ts in own.values()})
             for as_of in times[:1] + times[-1:]:
-                found = load_retractions(self.services[handle].sheets, pinned, as_of=as_of)
+                found = load_retractions(self.services[handle].chunks.sheets, pinned, as_of=as_of)
                 expected = {
                     place: {position for position, ts in own.items() if ts <= as_of}
                     for place, own in model.retracted.items()

@@ -46,7 +46,7 @@ def retract(
 
 def found(services: Services, log: TableLog, as_of: int | None = None) -> dict[Place, set[int]]:
     """Return all that is retracted, by part."""
-    retractions = load_retractions(services.sheets, log.load(), as_of=as_of)
+    retractions = load_retractions(services.chunks.sheets, log.load(), as_of=as_of)
     return {place: set(rows) for place, rows in retractions.positions(retractions.by_place).items()}
 
 

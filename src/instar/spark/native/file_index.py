@@ -28,7 +28,7 @@ _indexes: WeakValueDictionary[int, PartIndex] = WeakValueDictionary()
 class FileGroup(NamedTuple):
     """Files, as (path, size), that share the values of the partition columns."""
 
-    values: tuple[str | None, ...]
+    values: tuple[str | int | bytes | None, ...]
     files: Sequence[tuple[str, int]]
 
 

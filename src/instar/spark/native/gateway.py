@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from pyspark.java_gateway import ensure_callback_server_started
+from pyspark.sql import Column
 
 from instar.errors import UsageError
 from instar.spark.native.callbacks import tend_callbacks
@@ -62,6 +63,7 @@ class Gateway:
         self._status_class = self.jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus")
         self._system = self.jvm.java.lang.System
         self._none = self.jvm.scala.Option.empty()
+        self._utf8 = self.jvm.org.apache.spark.unsafe.types.UTF8String
 
     def schema(self, json: str) -> Any:  # noqa: ANN401 -- a Java object
         """Return a Spark schema from its JSON."""
@@ -92,26 +94,56 @@ class Gateway:
 
     def directory(
         self,
-        values: Sequence[str | None],
+        values: Sequence[str | int | bytes | None],
         files: Sequence[tuple[str, int]],
         keeper: object = None,
     ) -> Any:  # noqa: ANN401 -- a Java object
-        """Return files, given as (path, size), with the values of their partition columns, all strings.
+        """Return files, given as (path, size), with the values of their partition columns.
 
         The first file carries the keeper in its metadata, which is in everything that Spark makes of a
         listing. Only an `EventObject`, which leaves its source behind, can also go to executors.
         """
         row = self._py4j.new_array(self.jvm.java.lang.Object, len(values))
         for at, value in enumerate(values):
-            row[at] = (
-                None if value is None else self.jvm.org.apache.spark.unsafe.types.UTF8String.fromString(value)
-            )
+            text = isinstance(value, str)
+            row[at] = self._utf8.fromString(value) if text else value
         made = self._directory.apply(self._row(row), self._statuses(files))
         if keeper is None or not files:
             return made
         metadata = self.options({"instar": self.jvm.java.util.EventObject(keeper)})
         first = self._kept(made.files().head().fileStatus(), metadata)
         return self._directory(made.values(), made.files().updated(0, first))
+
+    def long_array(self, data: bytes, count: int) -> Column:
+        """Return so many big-endian numbers of 64 bits as a constant that Spark indexes in one step."""
+        numbers = self._py4j.new_array(self.jvm.long, count)
+        self.jvm.java.nio.ByteBuffer.wrap(data).asLongBuffer().get(numbers)
+        expressions = self.jvm.org.apache.spark.sql.catalyst.expressions
+        kind = self.jvm.org.apache.spark.sql.types.ArrayType(self.schema('"long"'), False)  # noqa: FBT003
+        return self._column(
+            expressions.Literal(expressions.UnsafeArrayData.fromPrimitiveArray(numbers), kind)
+        )
+
+    def first_long(self, binary: Column) -> Column:
+        """Return the first eight bytes of a binary as a big-endian number."""
+        expressions = self.jvm.org.apache.spark.sql.catalyst.expressions
+        child = self.jvm.org.apache.spark.sql.classic.ExpressionUtils.expression(binary._jc)  # noqa: SLF001
+        owner = self.jvm.java.lang.Class.forName("org.apache.spark.unsafe.types.ByteArray")
+        call = expressions.objects.StaticInvoke(
+            owner,
+            self.schema('"long"'),
+            "getPrefix",
+            self.seq([child]),
+            self.seq([self.schema('"binary"')]),
+            True,  # noqa: FBT003 -- a null gives null
+            True,  # noqa: FBT003 -- which may be
+            True,  # noqa: FBT003 -- deterministic
+            self.none(),
+        )
+        return self._column(call)
+
+    def _column(self, expression: Any) -> Column:  # noqa: ANN401 -- a Java object
+        return Column(self.jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
 
     def running_query(self) -> tuple[int, int] | None:
         """Return the ids of the execution and of the query that Spark is asking for, if it says so.

@@ -54,10 +54,12 @@ def parts_frame(
     widened: frozenset[int] = frozenset(),
     partitions: Sequence[dict[str, Any]] = (),
     extra: Sequence[dict[str, Any]] = (),
+    left: Column | None = None,
 ) -> DataFrame:
     """Return a frame over physical columns: fields, `extra` ones, and `partitions` that come with files.
 
-    `widened` are the ids of fields that Spark must not push filters on, see `widened_decimals`.
+    `left` is a condition on rows that may look at where they are in their file. `widened` are the ids of
+    fields that Spark must not push filters on, see `widened_decimals`.
     """
     install()
     gateway = gateway_of(spark)
@@ -65,6 +67,8 @@ def parts_frame(
     schema = gateway.schema(struct_json([*physical, *extra]))
     relation = make_relation(gateway, PartIndex(gateway, label, struct_json(partitions), source), schema)
     frame = DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
+    if left is not None:
+        frame = frame.where(left)
     renamed = {column_name(field_id, widened): field_name(field_id) for field_id in sorted(widened)}
     return frame.withColumnsRenamed(renamed) if renamed else frame
 

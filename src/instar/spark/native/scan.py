@@ -15,6 +15,7 @@ from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
 from instar.spark.native.relation import field_json, parts_frame, shown_column
 from instar.spark.native.scan_source import Branch, SnapshotSource
+from instar.spark.native.taken import POSITIONS, not_taken
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from instar.table.log.pin import Pin
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["merge_frame", "scan_frame", "snapshot_frame"]
+__all__ = ["merge_frame", "scan_frame", "snapshot_frame", "taken_frame"]
 
 _BATCH_TS: Final = "_batch_ts"
 _BATCH_DIFF: Final = "_batch_diff"
@@ -50,9 +51,12 @@ def snapshot_frame(
     label = f"instar:/{plan.state.name}@{plan.state.seqno}"
     history = plan.state.history
     widened = widened_decimals(history, (*fields, *history.latest.fields))
-    scan = scan_frame(
-        spark, f"{label} ({len(plan.scan)} parts)", fields, source(Branch.SCAN, fields), widened
-    )
+    whole, taken = (len(branch.parts(plan)) for branch in (Branch.SCAN, Branch.TAKEN))
+    scan = scan_frame(spark, f"{label} ({whole} parts)", fields, source(Branch.SCAN, fields), widened)
+    if taken:
+        retracted = f"{label} ({taken} parts less retracted rows)"
+        less = taken_frame(spark, retracted, fields, source(Branch.TAKEN, fields), widened, in_plan=True)
+        scan = scan.unionAll(less) if whole else less
     if not plan.merge:
         return scan
     read = {field.id for field in fields}
@@ -78,6 +82,22 @@ def scan_frame(
     return frame.select([shown_column(field) for field in fields])
 
 
+def taken_frame(
+    spark: SparkSession,
+    label: str,
+    fields: Sequence[Field],
+    source: ScanSource,
+    widened: frozenset[int],
+    *,
+    in_plan: bool = False,
+) -> DataFrame:
+    """Return the rows of parts less those that were retracted by position."""
+    partitions = [field_json(POSITIONS, "integer" if in_plan else "binary")]
+    left = not_taken(source.words)
+    frame = parts_frame(spark, label, fields, source, widened=widened, partitions=partitions, left=left)
+    return frame.select([shown_column(field) for field in fields])
+
+
 def merge_frame(
     spark: SparkSession,
     table: str,
@@ -95,8 +115,16 @@ def merge_frame(
     """
     grouped = (*fields, *others)
     partitions = [field_json(name, "string") for name in (_BATCH_TS, _BATCH_DIFF)]
-    extra = [field_json(name, "long") for name in ("_ts", "_diff")]
-    frame = parts_frame(spark, label, grouped, source, widened=widened, partitions=partitions, extra=extra)
+    frame = parts_frame(
+        spark,
+        label,
+        grouped,
+        source,
+        widened=widened,
+        partitions=[*partitions, field_json(POSITIONS, "binary")],
+        extra=[field_json(name, "long") for name in ("_ts", "_diff")],
+        left=not_taken(source.words),
+    )
     if as_of is not None:
         frame = frame.where(F.coalesce(F.col("_ts"), F.col(_BATCH_TS).cast("long")) <= as_of)
     diff = F.coalesce(F.col("_diff"), F.col(_BATCH_DIFF).cast("long"))

@@ -6,6 +6,7 @@ for ever; a view that follows its table (`views.py`) answers from the state of e
 
 from __future__ import annotations
 
+import itertools
 from enum import Enum
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -14,6 +15,7 @@ from instar.errors import UsageError
 from instar.schema import List, Map, Struct
 from instar.spark.native.audit import check_skipped
 from instar.spark.native.file_index import FileGroup, FileSource, Listing
+from instar.spark.native.taken import lay_out, words_in_file, words_in_plan
 from instar.state.chunk import TIMES
 from instar.table.read.audit import resolve_policy
 from instar.table.read.pruning import Condition
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     from instar.schema import Field
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
+    from instar.spark.native.taken import Words
     from instar.state import ConfigValue
     from instar.table import Services
     from instar.table.log.part_set import PartSet
@@ -51,16 +54,21 @@ _BY_ID: Final = "spark.sql.parquet.fieldId.read.enabled"
 
 
 class Branch(Enum):
-    """One of the two ways in which the parts of a plan are read."""
+    """One of the three ways in which the parts of a plan are read."""
 
     SCAN = "scan"
     """As they are."""
+    TAKEN = "taken"
+    """As they are, less rows that were retracted by position."""
     MERGE = "merge"
     """With their times and diffs, to be added up."""
 
     def parts(self, plan: SnapshotPlan) -> PartSet:
         """Return the parts of a plan that are read this way."""
-        return plan.scan if self is Branch.SCAN else plan.merge
+        if self is Branch.MERGE:
+            return plan.merge
+        untouched, partly = plan.scan.apart
+        return untouched if self is Branch.SCAN else partly
 
 
 class ScanSource(FileSource):
@@ -80,6 +88,8 @@ class ScanSource(FileSource):
         self._fields = fields
         self._options = options
         self._nested = any(isinstance(field.type, Struct | List | Map) for field in fields)
+        self.words: Words = words_in_file(gateway)
+        """Where the bits of retracted rows are."""
         self._largest: tuple[PartSet, list[FileGroup]] | None = None
 
     def select(self, plan: SnapshotPlan, filters: Filters) -> list[FileGroup]:
@@ -119,12 +129,19 @@ class ScanSource(FileSource):
         files = [(locate(key), size) for key, size in parts.files]
         if self._branch is Branch.SCAN:
             return [FileGroup((), files)] if files else []
+        positions = self._positions(parts)
+        if self._branch is Branch.TAKEN:
+            return [FileGroup((positions[at],), [file]) for at, file in enumerate(files)]
         constants = [_time_and_diff(times) for times in parts.columns[TIMES].to_pylist()]
-        order = sorted(range(len(files)), key=constants.__getitem__)
-        return [
-            FileGroup(values, [files[at] for at in members])
-            for values, members in groupby(order, constants.__getitem__)
-        ]
+        order = sorted(range(len(files)), key=lambda at: (at in positions, constants[at]))
+        groups = [FileGroup((*constants[at], positions[at]), [files[at]]) for at in order if at in positions]
+        for values, members in groupby([at for at in order if at not in positions], constants.__getitem__):
+            groups.append(FileGroup((*values, None), [files[at] for at in members]))
+        return groups
+
+    def _positions(self, parts: PartSet) -> Mapping[int, bytes | int]:
+        """Return the value of the partition column for the rows that are retracted of each part."""
+        return _words_of_parts(parts)
 
 
 class SnapshotSource(ScanSource):
@@ -143,7 +160,19 @@ class SnapshotSource(ScanSource):
         super().__init__(gateway, services, branch, fields, options)
         self._plan = plan
         self._pin = pin  # held as long as Spark knows of this source
-        self._size = branch.parts(plan).bytes
+        parts = branch.parts(plan)
+        self._size = parts.bytes
+        self._starts: dict[str, int] = {}
+        if branch is Branch.TAKEN:
+            pieces = list(_words_of_parts(parts).values())
+            starts = itertools.accumulate((len(piece) // 8 for piece in pieces), initial=0)
+            self._starts = dict(zip(parts.keys, starts, strict=False))
+            self.words = words_in_plan(gateway, pieces)
+
+    def _positions(self, parts: PartSet) -> Mapping[int, bytes | int]:
+        if self._branch is not Branch.TAKEN:
+            return super()._positions(parts)
+        return {at: self._starts[key] for at, key in enumerate(parts.keys)}
 
     def files(self, filters: Filters) -> Listing:
         """Return the files of the snapshot that a query with these filters reads."""
@@ -156,6 +185,11 @@ class SnapshotSource(ScanSource):
     def report(self, filters: Filters) -> ScanReport:
         """Report on a scan of the snapshot with these filters."""
         return self.explain(self._plan, filters)
+
+
+def _words_of_parts(parts: PartSet) -> dict[int, bytes]:
+    """Return the bits of retracted rows of those parts that have any."""
+    return {at: lay_out(own, parts.rows[at].as_py()) for at, own in parts.positions.items()}
 
 
 def _time_and_diff(times: Mapping[str, Any]) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from instar.spark.native.file_index import Keeper, Listing
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import by_column_name, widened_decimals
 from instar.spark.native.plans import columns_read
-from instar.spark.native.scan import merge_frame, scan_frame
+from instar.spark.native.scan import merge_frame, scan_frame, taken_frame
 from instar.spark.native.scan_source import Branch, ScanSource
 from instar.table.read.snapshot import plan_snapshot, resolve_reader
 
@@ -155,7 +155,7 @@ class _Following:
         As long as nothing has to be consolidated, whatever the scan lists is complete by itself.
         """
         held = self._plan()
-        if listing and held.plan.merge:
+        if listing and (held.plan.merge or held.plan.scan.partly.any()):
             held.release()
             raise UsageError(
                 f"`{self._log.name}` holds retractions, and this is not a query of Spark SQL (perhaps "
@@ -205,8 +205,10 @@ def following_frame(spark: SparkSession, services: Services, log: TableLog) -> D
     fields = reader.schema.fields
     widened = widened_decimals(state.history, fields)
     scan = scan_frame(spark, label, fields, following.source(Branch.SCAN), widened)
+    taken = taken_frame(spark, label, fields, following.source(Branch.TAKEN), widened)
     merged = following.source(Branch.MERGE)
-    return scan.unionAll(merge_frame(spark, log.name, f"{label}/merge", fields, merged, widened=widened))
+    merge = merge_frame(spark, log.name, f"{label}/merge", fields, merged, widened=widened)
+    return scan.unionAll(taken).unionAll(merge)
 
 
 def make_views(spark: SparkSession, frames: Mapping[str, Callable[[SparkSession], DataFrame]]) -> list[str]:

@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from instar.errors import UsageError
 from instar.parts import TS
 from instar.schema import spark_json
+from instar.table.read.listen import read_taken
 from instar.table.read.rows import merge_updates, read_written
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from instar.storage import Blob
     from instar.table.log.part_set import WrittenPart
     from instar.table.read.filter import Filter
+    from instar.table.read.listen import ChangePlan, TakenRows
     from instar.table.read.snapshot import SnapshotPlan
 
 __all__ = [
@@ -30,6 +32,7 @@ __all__ = [
     "MergeTask",
     "ScanTask",
     "batches_for_spark",
+    "changes_tasks",
     "group_parts",
     "read_task",
     "spark_schema",
@@ -62,10 +65,16 @@ class ChangesTask(ScanTask):
     """Parts whose updates of the times [since, upper) are read, with `_ts` and `_diff`."""
 
     def __init__(
-        self, blob: Blob, parts: Sequence[WrittenPart], reader: Schema, times: tuple[int, int]
+        self,
+        blob: Blob,
+        parts: Sequence[WrittenPart],
+        reader: Schema,
+        times: tuple[int, int],
+        taken: Sequence[TakenRows] = (),
     ) -> None:
         super().__init__(blob, parts, reader)
         self.times = times
+        self.taken = taken
 
 
 class MergeTask(ScanTask):
@@ -86,6 +95,8 @@ def read_task(task: InputPartition) -> Iterator[pa.RecordBatch]:
             for batch in _read(task, task.reader, updates=True):
                 times = batch.column(TS)
                 yield batch.filter(pc.and_(pc.greater_equal(times, since), pc.less(times, upper)))
+            for taken in task.taken:
+                yield from read_taken(task.blob, taken, task.reader)
         case MergeTask(latest=latest):
             updates = _read(task, latest, updates=True)
             yield from merge_updates(updates, latest, task.as_of, task.reader, task.condition)
@@ -110,6 +121,18 @@ def group_parts(parts: Iterable[WrittenPart]) -> Iterator[list[WrittenPart]]:
             group, size = [], 0
     if group:
         yield group
+
+
+def changes_tasks(blob: Blob, plan: ChangePlan) -> list[InputPartition]:
+    """Plan tasks that read the updates of a plan; those that retract by position come with the last one."""
+    reader, times = plan.reader.schema, (plan.since, plan.upper)
+    groups = list(group_parts(plan.parts.written(plan.state.history)))
+    if plan.taken and not groups:
+        groups = [[]]
+    return [
+        ChangesTask(blob, parts, reader, times, plan.taken if at == len(groups) else ())
+        for at, parts in enumerate(groups, 1)
+    ]
 
 
 def spark_schema(schema: Schema, *, changes: bool) -> StructType:

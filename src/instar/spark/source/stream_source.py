@@ -13,7 +13,7 @@ from pyspark.sql.datasource import DataSourceStreamReader
 from pyspark.sql.streaming.datasource import SupportsTriggerAvailableNow
 from pyspark.sql.streaming.readwriter import DataStreamReader
 
-from instar.spark.source.part_tasks import ChangesTask, batches_for_spark, group_parts, read_task
+from instar.spark.source.part_tasks import batches_for_spark, changes_tasks, read_task
 from instar.table.read.listen import plan_changes
 from instar.table.read.snapshot import check_fence
 
@@ -73,11 +73,7 @@ class StreamSource(DataSourceStreamReader, SupportsTriggerAvailableNow):
         pin = self._log.pinned()
         self._pins.append((times[1], pin))
         plan = plan_changes(self._services.chunks, pin.state, self._reader, *times)
-        blob = self._services.blob
-        return [
-            ChangesTask(blob, parts, self._reader.schema, times)
-            for parts in group_parts(plan.parts.written(pin.state.history))
-        ]
+        return changes_tasks(self._services.blob, plan)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read the updates of some parts, on an executor."""

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql.datasource import DataSourceReader
 
 from instar.spark.source.part_tasks import (
-    ChangesTask,
     MergeTask,
     ScanTask,
     batches_for_spark,
+    changes_tasks,
     group_parts,
     read_task,
 )
@@ -94,8 +94,4 @@ class TableScan(DataSourceReader):
     def _changes(self, services: Services, state: TableState) -> list[InputPartition]:
         since = 0 if self._options.since is None else self._options.since + 1
         plan = plan_changes(services.chunks, state, self._reader, since, max(since, self._upper))
-        times = plan.since, plan.upper
-        return [
-            ChangesTask(services.blob, parts, self._reader.schema, times)
-            for parts in group_parts(plan.parts.written(plan.state.history))
-        ]
+        return changes_tasks(services.blob, plan)

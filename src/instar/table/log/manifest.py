@@ -20,6 +20,7 @@ from instar.state.chunk import FILES, FIXED_GROUPS, PLACES, TIMES, decode_direct
 from instar.state.manifest import columns_of_parts, complete_bounds, concat_columns, with_header
 from instar.stats import bounds_columns
 from instar.table.log.part_set import PartSet, keep_rows
+from instar.table.log.sheets import SheetReader
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Sequence
@@ -47,6 +48,8 @@ class ChunkReader:
         self._groups: OrderedDict[tuple[str, str], pa.RecordBatch] = OrderedDict()
         self._cached = 0
         self.bytes_read = 0
+        self.sheets = SheetReader(blob)
+        """The same for what is retracted by position."""
 
     def directory(self, ref: ChunkRef) -> Directory:
         """Return what is in a chunk."""

@@ -6,20 +6,24 @@ Plans, filters and reports all speak of parts in this form. Where the columns co
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from instar.state import Part
-from instar.state.chunk import FILES, FIXED_GROUPS, TIMES, field_of_group
+from instar.state import Part, Place
+from instar.state.chunk import FILES, FIXED_GROUPS, PLACES, TIMES, field_of_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from pyroaring import BitMap
+
     from instar.schema import History, Schema
     from instar.state.manifest import Columns
+    from instar.table.log.sheets import Retractions
 
 __all__ = ["Mask", "PartSet", "PartTimes", "WrittenPart", "keep_rows"]
 
@@ -40,6 +44,8 @@ class WrittenPart(NamedTuple):
     part: Part
     ts: int
     schema: Schema
+    taken: BitMap | None = None
+    """The positions of rows that have been retracted, if there are any."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,6 +57,8 @@ class PartSet:
     """How many rows each part has."""
     mask: Mask
     """One for each live part of the state: whether it is in the set."""
+    retractions: Retractions | None = None
+    """What is retracted of the parts by position, as of the time that they are read."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -61,7 +69,8 @@ class PartSet:
             return self
         mask = self.mask.copy()
         mask[self.mask] = kept
-        return PartSet(keep_rows(self.columns, kept), self.rows.filter(pa.array(kept)), mask)
+        columns = keep_rows(self.columns, kept)
+        return PartSet(columns, self.rows.filter(pa.array(kept)), mask, self.retractions)
 
     def take(self, positions: Sequence[int]) -> PartSet:
         """Return the parts at some positions, which are in order."""
@@ -69,7 +78,48 @@ class PartSet:
         mask = np.zeros(len(self.mask), dtype=bool)
         mask[np.flatnonzero(self.mask)[list(positions)]] = True
         columns = {name: batch.take(chosen) for name, batch in self.columns.items()}
-        return PartSet(columns, self.rows.take(chosen), mask)
+        return PartSet(columns, self.rows.take(chosen), mask, self.retractions)
+
+    def less(self, retractions: Retractions) -> PartSet:
+        """Return the same parts less the rows that are retracted by position; parts of which all are, not."""
+        known = PartSet(self.columns, self.rows, self.mask, retractions or None)
+        if not retractions:
+            return known
+        gone = np.zeros(len(self), dtype=bool)
+        for at in np.flatnonzero(known.partly):
+            gone[at] = retractions.rows(known.place(int(at))) == self.rows[int(at)].as_py()
+        return known.keep(~gone)
+
+    @property
+    def partly(self) -> Mask:
+        """Tell which parts have rows that are retracted by position."""
+        found = np.zeros(len(self), dtype=bool)
+        if self.retractions is not None:
+            touched = self.retractions.by_place
+            batches = self.columns[PLACES].column("batch").to_numpy()
+            for at in np.flatnonzero(np.isin(batches, [place.batch for place in touched])):
+                found[at] = self.place(int(at)) in touched
+        return found
+
+    @cached_property
+    def apart(self) -> tuple[PartSet, PartSet]:
+        """The parts that are whole, and those that have rows that are retracted by position."""
+        partly = self.partly
+        return self.keep(~partly), self.keep(partly)
+
+    def place(self, at: int) -> Place:
+        """Return where the part at a position of the set is for ever."""
+        places = self.columns[PLACES]
+        return Place(places.column("batch")[at].as_py(), places.column("ordinal")[at].as_py())
+
+    @property
+    def positions(self) -> dict[int, BitMap]:
+        """The rows that are retracted, by the position in the set of the parts that have any."""
+        if self.retractions is None:
+            return {}
+        places = {int(at): self.place(int(at)) for at in np.flatnonzero(self.partly)}
+        found = self.retractions.positions(places.values())
+        return {at: found[place] for at, place in places.items()}
 
     @property
     def keys(self) -> list[str]:
@@ -107,7 +157,8 @@ class PartSet:
     def written(self, history: History) -> Iterator[WrittenPart]:
         """Yield the parts one by one, with what it takes to read them."""
         rows = zip(self.columns[FILES].to_pylist(), self.columns[TIMES].to_pylist(), strict=True)
-        for file, times in rows:
+        positions = self.positions
+        for at, (file, times) in enumerate(rows):
             part = Part(
                 file["key"],
                 file["rows"],
@@ -117,7 +168,8 @@ class PartSet:
                 diff_min=times["diff_min"],
                 diff_max=times["diff_max"],
             )
-            yield WrittenPart(part, times["upper"] - 1, history.schemas[times["schema_id"]])
+            schema = history.schemas[times["schema_id"]]
+            yield WrittenPart(part, times["upper"] - 1, schema, positions.get(at))
 
 
 def keep_rows(columns: Columns, kept: Mask) -> Columns:

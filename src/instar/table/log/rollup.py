@@ -53,7 +53,7 @@ def write_rollup(services: Services, state: TableState, write_id: str) -> TableS
     """
     chunks = _Folding(ChunkWriter(services, state.table_id, write_id), services.chunks, state).fold()
     start = Start(state.seqno, rollup=True)
-    sheets = fold_sheets(SheetWriter(services.blob, state.table_id, write_id), services.sheets, state)
+    sheets = fold_sheets(SheetWriter(services.blob, state.table_id, write_id), services.chunks.sheets, state)
     rolled = replace(state, start=start, chunks=chunks, sheets=sheets, tail=(), folded=state.seqno)
     data = encode_frame("rollup", f"{state.table_id}@{state.seqno}", encode_rollup(rolled))
     services.leases.check(write_id)

@@ -6,29 +6,34 @@ read, so a listener is fenced as soon as the table has evolved away from it.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 
 from instar.errors import UsageError
 from instar.parts import TS
 from instar.state.chunk import FILES, PLACES, TIMES
 from instar.table.log.manifest import load_parts
-from instar.table.read.rows import read_updates
+from instar.table.log.sheets import load_retractions
+from instar.table.read.rows import read_updates, read_written
 from instar.table.read.snapshot import Reader, check_fence
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    import pyarrow as pa
+    from pyroaring import BitMap
 
+    from instar.schema import Schema
     from instar.state import TableState
     from instar.storage import Blob
     from instar.table.log.manifest import ChunkReader
-    from instar.table.log.part_set import PartSet
+    from instar.table.log.part_set import PartSet, WrittenPart
+    from instar.table.log.sheets import Retractions
 
-__all__ = ["ChangePlan", "plan_changes", "read_changes"]
+__all__ = ["ChangePlan", "TakenRows", "plan_changes", "read_changes", "read_taken"]
 
 
 class ChangePlan(NamedTuple):
@@ -39,6 +44,16 @@ class ChangePlan(NamedTuple):
     since: int
     upper: int
     parts: PartSet
+    taken: tuple[TakenRows, ...] = ()
+    """Rows that were retracted by position in these times."""
+
+
+class TakenRows(NamedTuple):
+    """Rows of a part that were retracted by position, and when."""
+
+    written: WrittenPart
+    ts: int
+    positions: BitMap
 
 
 def plan_changes(
@@ -57,7 +72,19 @@ def plan_changes(
     live = load_parts(chunks, state, (), (PLACES, TIMES, FILES))
     earliest, latest, _ = live.times
     wanted = np.logical_and(latest >= since, earliest < end)
-    return ChangePlan(state, reader, since, end, live.keep(wanted))
+    retractions = load_retractions(chunks.sheets, state, since=since, as_of=end - 1)
+    return ChangePlan(state, reader, since, end, live.keep(wanted), tuple(_taken(state, live, retractions)))
+
+
+def _taken(state: TableState, live: PartSet, retractions: Retractions) -> Iterator[TakenRows]:
+    """Yield what was retracted of each part, retraction by retraction."""
+    if not retractions:
+        return
+    touched = replace(live, retractions=retractions)
+    touched = touched.keep(touched.partly)
+    for at, written in enumerate(replace(touched, retractions=None).written(state.history)):
+        for found, positions in retractions.read(retractions.by_place[touched.place(at)]):
+            yield TakenRows(written, found.ts, positions)
 
 
 def read_changes(blob: Blob, plan: ChangePlan) -> Iterator[pa.RecordBatch]:
@@ -68,3 +95,13 @@ def read_changes(blob: Blob, plan: ChangePlan) -> Iterator[pa.RecordBatch]:
         kept = batch.filter(wanted)
         if kept.num_rows:
             yield kept
+    for taken in plan.taken:
+        yield from read_taken(blob, taken, plan.reader.schema)
+
+
+def read_taken(blob: Blob, taken: TakenRows, reader: Schema) -> Iterator[pa.RecordBatch]:
+    """Yield retracted rows with all their values, the time when they were, and what takes them back."""
+    for batch in read_written(blob, taken.written, reader, updates=True, only=taken.positions):
+        *columns, times, diffs = batch.columns
+        when = pa.array(np.full(batch.num_rows, taken.ts), times.type)
+        yield pa.RecordBatch.from_arrays([*columns, when, pc.negate(diffs)], schema=batch.schema)

@@ -9,13 +9,15 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from instar.parts import TS, read_part, snapshot_rows
+from instar.parts import TS, RowChoice, read_part, snapshot_rows
 from instar.schema import Schema, plan_migration
 from instar.table.read.selection import found_violation, select_parts
 from instar.table.read.snapshot import check_fence
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+
+    from pyroaring import BitMap
 
     from instar.state import Part, TableState
     from instar.storage import Blob
@@ -123,11 +125,26 @@ def merge_updates(
 
 
 def read_written(
-    blob: Blob, written: WrittenPart, reader: Schema, *, updates: bool = False
+    blob: Blob,
+    written: WrittenPart,
+    reader: Schema,
+    *,
+    updates: bool = False,
+    numbered: bool = False,
+    only: BitMap | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a part under the reader's schema, or its updates with `_ts` and `_diff`."""
-    part, ts, schema = written
-    return read_part(_open(blob, part), part, schema, reader, updates=updates, ts=ts)
+    """Yield the rows of a part under the reader's schema, or its updates with `_ts` and `_diff`.
+
+    Rows that were retracted by position are left out; with `only`, these rows are read and no others. With
+    `numbered`, positions come last.
+    """
+    part, ts, schema, taken = written
+    choice = None if taken is None else RowChoice(taken)
+    if only is not None:
+        choice = RowChoice(only, only=True)
+    return read_part(
+        _open(blob, part), part, schema, reader, updates=updates, ts=ts, choice=choice, numbered=numbered
+    )
 
 
 def _open(blob: Blob, part: Part) -> str | pa.NativeFile:

@@ -18,6 +18,7 @@ from instar.state.chunk import FILES, PLACES, TIMES
 from instar.state.manifest import stats_fields
 from instar.stats import bounds_columns
 from instar.table.log.manifest import load_parts
+from instar.table.log.sheets import load_retractions
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -91,14 +92,16 @@ def plan_snapshot(chunks: ChunkReader, state: TableState, reader: Reader, as_of:
             f"cannot read `{state.name}` as of {as_of}: its times from since {state.since} "
             f"up to, not including, upper {state.upper} can be read"
         )
-    live = load_parts(chunks, state, (), (PLACES, TIMES, FILES))
+    whole = load_parts(chunks, state, (), (PLACES, TIMES, FILES))
+    live = whole.less(load_retractions(chunks.sheets, state, as_of=time))
     first, latest, plain = live.times
     visible = first <= time
     scan = visible & plain & (latest <= time)
     retracting = visible & ~plain
     if retracting.any():
         fields = _telling_fields(state)
-        scan &= ~_may_overlap(load_parts(chunks, state, fields, ()), scan, retracting)
+        known = load_parts(chunks, state, fields, ()).keep(live.mask)
+        scan &= ~_may_overlap(known, scan, retracting)
     return SnapshotPlan(state, reader, time, live.keep(scan), live.keep(visible & ~scan))
 
 
