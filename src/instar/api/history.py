@@ -84,6 +84,10 @@ def _describe_batch(batch: NewBatch) -> str:
     """Say what a batch does to rows, as far as the commit itself knows: of many parts it knows only rows."""
     if batch.chunks:
         return f"wrote {_counted(batch.rows, 'update')}"
+    if batch.retracted and batch.part_rows:
+        return f"changed rows by {_counted(batch.rows, 'update')}"
+    if batch.retracted:
+        return f"retracted {_counted(batch.rows, 'row')}"
     if all(part.diff_min > 0 for part in batch.parts):
         return f"appended {_counted(batch.rows, 'row')}"
     if all(part.diff_max < 0 for part in batch.parts):

@@ -15,6 +15,7 @@ from instar.schema import Schema, SchemaUpdate, as_schema
 from instar.schema.matching import match_by_name
 from instar.state.commands import configure, evolve
 from instar.table import VacuumReport, check_clock, vacuum_table
+from instar.table.write.retract import delete_local
 from instar.table.write.rows import WriteOptions
 
 if TYPE_CHECKING:
@@ -121,12 +122,21 @@ class Table:
         options = WriteOptions(token, updates=True, expected_upper=expected_upper)
         return write_data(self._services, self._log, changes, options)
 
-    def delete(self, where: str, spark: SparkSession) -> Commit:
+    def delete(self, where: str, spark: SparkSession | None = None) -> Commit:
         """Retract the rows for which a Spark SQL condition is true: all that are there now, or none.
 
-        Where others write at the same time, what is to go is worked out again, up to five times; then
-        `ConflictError` is raised. The rows can still be read as of earlier times.
+        Only the columns of the condition are read, and only of parts that it may be true for; what is
+        recorded are the positions of the rows. The rows can still be read as of earlier times.
+
+        Without `spark`, no JVM is needed, and text is understood as Spark understands it in UTC and ANSI
+        mode. A condition that cannot be decided for a row then raises `UsageError`. With a session, it is
+        decided there, with the session's settings.
+
+        Rows that others append meanwhile stay. Where others change the same parts, what is to go is worked
+        out again, up to five times; then `ConflictError` is raised.
         """
+        if spark is None:
+            return as_commit(delete_local(self._services, self._log, where))
         from instar.spark import delete_rows  # noqa: PLC0415 -- only who needs Spark loads it
 
         return as_commit(delete_rows(spark, self._services, self._log, where))

@@ -15,6 +15,7 @@ import pyarrow as pa
 from hypothesis import strategies as st
 
 from instar.api.table import Table
+from instar.errors import UsageError
 from instar.parts import DIFF, TS, PartLimits
 from instar.schema import List, Map, Schema, Struct
 from instar.schema.paths import quote_name
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from hypothesis.strategies import DrawFn
+    from pyspark.sql import SparkSession
 
     from instar.schema import Field, Type
     from instar.table import Services
@@ -144,6 +146,20 @@ class History:
                 self.model.add([row], commit.ts, -count)
         self.model.add(rows.values(), commit.ts)
 
+    def delete(self, session: SparkSession | None = None) -> None:
+        """Delete the rows that have, or have not, a value in a column, with Spark or without."""
+        field = self.random.choice(self.model.latest.fields)
+        null = self.random.random() < 0.5
+        where = f"{quote_name(field.name)} is {'' if null else 'not '}null"
+        try:
+            commit = self.table.delete(where, session)
+        except UsageError:
+            assert session is None  # not every type can be told to be null without Spark
+            return
+        for row, count in self.model.counted():
+            if (row[field.id] is None) == null:
+                self.model.add([row], commit.ts, -count)
+
     def evolve(self, schema: Schema) -> None:
         """Make a schema the latest."""
         latest_id = len(self.model.schemas) - 1
@@ -196,7 +212,7 @@ def draw_history(
     depth: int = 2,
     most: int = 7,
     name: str = "table",
-    delete: Callable[[History], None] | None = None,
+    session: SparkSession | None = None,
 ) -> History:
     """Draw a table and let some things happen to it."""
     draw = cast("DrawFn", data.draw)
@@ -209,7 +225,7 @@ def draw_history(
     log = create_table(services, name, first, order_by=order_by, key=key)
     history = History(Table(services, log), Model([first]), ids, draw(st.integers(0, 2**32 - 1)), forms)
     steps = ["append", "append", "apply", "apply", "evolve", "evolve", *["upsert"] * bool(key)]
-    steps += ["delete"] * (delete is not None)
+    steps += ["delete"]
     history.append(0)
     for step in draw(st.lists(st.sampled_from(steps), min_size=2, max_size=most)):
         match step:
@@ -219,8 +235,8 @@ def draw_history(
                 history.apply(draw(st.sampled_from((0, 0, 1, 3))))
             case "upsert":
                 history.upsert()
-            case "delete" if delete is not None:
-                delete(history)
+            case "delete":
+                history.delete(draw(st.sampled_from((session, None))))
             case "evolve":
                 history.evolve(draw_legal(draw, history.model.latest, ids))
     return history

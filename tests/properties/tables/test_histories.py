@@ -28,7 +28,7 @@ many = settings(max_examples=max(150, settings().max_examples // 10))
 @pytest.fixture(autouse=True, scope="module")
 def _small_parts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("instar.table.write.store.PartLimits", lambda: SMALL)
+        patch.setattr("instar.table.write.append.PartLimits", lambda: SMALL)
         patch.setattr("instar.table.log.table_log.time", StillTime())
         yield
 

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 import instar
 from instar.errors import ReaderFencedError
 from instar.schema import List, Map, Primitive, Schema, Struct, spark_json
-from instar.schema.paths import quote_name
 from instar.schema.types import INTERVAL_YEAR_MONTH
 from tests.properties.schema.data import exact, rows_of
 from tests.properties.schema.strategies import projections
@@ -42,7 +41,7 @@ def _small_and_quick(spark: SparkSession) -> Iterator[None]:
     for name, value in quick.items():
         spark.conf.set(name, value)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("instar.table.write.store.PartLimits", lambda: SMALL)
+        patch.setattr("instar.table.write.append.PartLimits", lambda: SMALL)
         yield
     for name in quick:
         spark.conf.unset(name)
@@ -83,21 +82,6 @@ def frame_form(spark: SparkSession, folder: Path) -> Callable[[pa.Table, Schema]
         return spark.read.schema(struct).parquet(str(file))
 
     return as_frame
-
-
-def delete_some(spark: SparkSession) -> Callable[[History], None]:
-    """Delete the rows that have, or have not, a value in a column."""
-
-    def delete(history: History) -> None:
-        field = history.random.choice(history.model.latest.fields)
-        null = history.random.random() < 0.5
-        where = f"{quote_name(field.name)} is {'' if null else 'not '}null"
-        commit = history.table.delete(where, spark)
-        for row, count in history.model.counted():
-            if (row[field.id] is None) == null:
-                history.model.add([row], commit.ts, -count)
-
-    return delete
 
 
 def plain_rows(table: pa.Table, schema: Schema) -> Iterator[Row]:
@@ -153,7 +137,7 @@ def test_every_snapshot_is_what_the_model_says(
     with instar.open(tmp_path_factory.mktemp("lake")) as store:
         store.initialise()
         forms = (as_arrow, as_pandas, frame_form(spark, tmp_path_factory.mktemp("frames")))
-        history = draw_history(data, store._services, forms, most=6, delete=delete_some(spark))
+        history = draw_history(data, store._services, forms, most=6, session=spark)
         model = history.model
         times = model.times() or [history.table.upper - 1]
         for schema_id, schema in enumerate(model.schemas):

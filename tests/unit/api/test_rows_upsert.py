@@ -33,7 +33,7 @@ def before_commit(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[], object],
     commit = PartWriter.commit
 
     def meddling(*args: Any, **kwargs: Any) -> object:  # noqa: ANN401 -- whatever the original takes
-        if kwargs.get("expected_upper") is not None and next(left, None) is not None:
+        if kwargs.get("takes") is not None and next(left, None) is not None:
             meddle()
         return commit(*args, **kwargs)
 
@@ -151,11 +151,48 @@ def test_a_column_that_went_meanwhile_does_not_fence(store: Store, monkeypatch: 
 def test_an_upsert_that_never_comes_first_gives_up(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """If others write each time, it is a conflict, and nothing of the upsert is there."""
     table = store.create_table("t", "k int", key=["k"])
-    two = pa.table({"k": pa.array([2], pa.int32())})
-    before_commit(monkeypatch, lambda: store.table("t").append(two), times=100)
+    one = pa.table({"k": pa.array([1], pa.int32())})
+    before_commit(monkeypatch, lambda: store.table("t").append(one), times=100)
     with pytest.raises(ConflictError, match="cannot upsert into `t`"):
-        table.upsert(pa.table({"k": pa.array([1], pa.int32())}))
-    assert rows_of(table) == [(2,)] * 5
+        table.upsert(one)
+    assert rows_of(table) == [(1,)] * 5
+
+
+def test_appends_of_other_keys_do_not_disturb(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """An upsert is not worked out again for rows that cannot have its keys, nor a delete for any."""
+    table = store.create_table("t", "k int", key=["k"])
+    table.append(pa.table({"k": pa.array([1, 2], pa.int32())}))
+    meddled: list[object] = []
+    two = pa.table({"k": pa.array([2], pa.int32())})
+    before_commit(monkeypatch, lambda: meddled.append(store.table("t").append(two)), times=100)
+    table.upsert(pa.table({"k": pa.array([1], pa.int32())}))
+    assert len(meddled) == 1
+    table.delete("k = 2")
+    assert len(meddled) == 2
+    assert rows_of(table) == [(1,), (2,)]  # what was added after the delete had looked
+
+
+def test_deletes_of_one_part_at_once_take_each_row_once(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Who comes second looks again."""
+    table = store.create_table("t", "k int", key=["k"])
+    table.append(pa.table({"k": pa.array(range(10), pa.int32())}))
+    before_commit(monkeypatch, lambda: store.table("t").delete("k < 6"))
+    assert table.delete("k > 3").rows == 4
+    assert rows_of(table) == []
+
+
+def test_a_delete_looks_again_after_a_retraction_by_value(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For it may be of the very row."""
+    table = store.create_table("t", "k int")
+    table.append(pa.table({"k": pa.array([1, 2], pa.int32())}))
+    gone = pa.table({"k": pa.array([1], pa.int32()), "_diff": [-1]})
+    before_commit(monkeypatch, lambda: store.table("t").apply(gone))
+    assert table.delete("k = 1").rows == 0
+    assert rows_of(table) == [(2,)]
 
 
 def test_only_parts_that_may_have_a_key_are_read(tmp_path: Path) -> None:

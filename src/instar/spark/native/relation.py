@@ -45,7 +45,7 @@ _OPTIONS: Final = {
 """What a table says does not depend on the settings of a session, and damage is not read as rows."""
 
 
-def parts_frame(
+def parts_frame(  # noqa: PLR0913 -- each is something that a frame may have
     spark: SparkSession,
     label: str,
     fields: Sequence[Field],
@@ -55,10 +55,12 @@ def parts_frame(
     partitions: Sequence[dict[str, Any]] = (),
     extra: Sequence[dict[str, Any]] = (),
     left: Column | None = None,
+    row: str | None = None,
 ) -> DataFrame:
     """Return a frame over physical columns: fields, `extra` ones, and `partitions` that come with files.
 
-    `left` is a condition on rows that may look at where they are in their file. `widened` are the ids of
+    `left` is a condition on rows that may look at where they are in their file; under the name `row` that is
+    a column too. `widened` are the ids of
     fields that Spark must not push filters on, see `widened_decimals`.
     """
     install()
@@ -69,6 +71,8 @@ def parts_frame(
     frame = DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
     if left is not None:
         frame = frame.where(left)
+    if row is not None:
+        frame = frame.select("*", F.col("_metadata.row_index").alias(row))
     renamed = {column_name(field_id, widened): field_name(field_id) for field_id in sorted(widened)}
     return frame.withColumnsRenamed(renamed) if renamed else frame
 

@@ -11,6 +11,8 @@ from enum import Enum
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from instar.errors import UsageError
 from instar.schema import List, Map, Struct
 from instar.spark.native.audit import check_skipped
@@ -54,7 +56,7 @@ _BY_ID: Final = "spark.sql.parquet.fieldId.read.enabled"
 
 
 class Branch(Enum):
-    """One of the three ways in which the parts of a plan are read."""
+    """One of the ways in which the parts of a plan are read."""
 
     SCAN = "scan"
     """As they are."""
@@ -62,11 +64,15 @@ class Branch(Enum):
     """As they are, less rows that were retracted by position."""
     MERGE = "merge"
     """With their times and diffs, to be added up."""
+    LOCATED = "located"
+    """With their numbers, so that rows can be found again: all that are not added up."""
 
     def parts(self, plan: SnapshotPlan) -> PartSet:
         """Return the parts of a plan that are read this way."""
         if self is Branch.MERGE:
             return plan.merge
+        if self is Branch.LOCATED:
+            return plan.scan
         untouched, partly = plan.scan.apart
         return untouched if self is Branch.SCAN else partly
 
@@ -88,6 +94,7 @@ class ScanSource(FileSource):
         self._fields = fields
         self._options = options
         self._nested = any(isinstance(field.type, Struct | List | Map) for field in fields)
+        self._numbered = np.zeros(0, np.int64)  # which live part each part of the whole branch is
         self.words: Words = words_in_file(gateway)
         """Where the bits of retracted rows are."""
         self._largest: tuple[PartSet, list[FileGroup]] | None = None
@@ -130,6 +137,9 @@ class ScanSource(FileSource):
         if self._branch is Branch.SCAN:
             return [FileGroup((), files)] if files else []
         positions = self._positions(parts)
+        if self._branch is Branch.LOCATED:
+            numbers = np.searchsorted(self._numbered, np.flatnonzero(parts.mask)).tolist()
+            return [FileGroup((number, positions.get(at)), [files[at]]) for at, number in enumerate(numbers)]
         if self._branch is Branch.TAKEN:
             return [FileGroup((positions[at],), [file]) for at, file in enumerate(files)]
         constants = [_time_and_diff(times) for times in parts.columns[TIMES].to_pylist()]
@@ -161,6 +171,7 @@ class SnapshotSource(ScanSource):
         self._plan = plan
         self._pin = pin  # held as long as Spark knows of this source
         parts = branch.parts(plan)
+        self._numbered = np.flatnonzero(parts.mask)
         self._size = parts.bytes
         self._starts: dict[str, int] = {}
         if branch is Branch.TAKEN:

@@ -6,6 +6,7 @@ from functools import partial, reduce
 from operator import and_
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
 from msgspec.structs import replace
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
@@ -13,21 +14,24 @@ from pyspark.sql.types import StructType
 
 from instar.parts import DIFF, column_stats
 from instar.schema import Primitive, arrow_type, format_path
+from instar.spark.native.located import PART, ROW, located_frame, positions_of
 from instar.spark.native.scan import snapshot_frame
 from instar.spark.write.incoming import incoming_schema, named_as
 from instar.spark.write.store import FrameRows
 from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
-from instar.table.write.rows import change_rows
+from instar.table.write.rows import Change, change_rows
 from instar.table.write.store import resolve_writer
-from instar.table.write.upsert import key_paths, repeated_key
+from instar.table.write.upsert import check_keys_since, key_paths, repeated_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
+    from pyroaring import BitMap
     from pyspark.sql import Column, DataFrame, SparkSession
     from pyspark.sql.types import DataType
 
-    from instar.state import TableState
+    from instar.state import Place, TableState
+    from instar.stats import FieldStats
     from instar.table import Committed, Services, TableLog
     from instar.table.log.pin import Pin
     from instar.table.read.snapshot import SnapshotPlan
@@ -41,9 +45,12 @@ _BOUNDED: Final = {"tinyint", "smallint", "int", "bigint", "string", "date", "ti
 def delete_rows(spark: SparkSession, services: Services, log: TableLog, where: str) -> Committed:
     """Retract the rows for which a condition is true."""
 
-    def retraction(pin: Pin) -> FrameRows:
-        current = _current(spark, services, pin)
-        return FrameRows(current.where(where).withColumn(DIFF, F.lit(-1).cast("long")))
+    def retraction(pin: Pin) -> Change:
+        state = pin.state
+        plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
+        located = located_frame(spark, services, plan, pin)
+        gone = located.where(where).select(PART, ROW)
+        return _taking(positions_of(gone, plan), spark, services, plan, pin, lambda frame: frame.where(where))
 
     return change_rows(services, log, "delete from", retraction)
 
@@ -54,26 +61,55 @@ def upsert_frame(services: Services, log: TableLog, data: DataFrame, state: Tabl
     # Asked once: the rows whose keys are looked up have to be the rows that are added.
     data = named_as(data, state.history.latest).localCheckpoint()
 
-    def replacement(pin: Pin) -> FrameRows:
-        state, current = pin.state, _current(data.sparkSession, services, pin, choose)
+    def replacement(pin: Pin) -> Change:
+        state = pin.state
+        plan, stats = _with_keys_of(
+            data, services, plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
+        )
+        located = located_frame(spark, services, plan, pin)
         paths = key_paths(state)
-        prefix = "_" * max(len(name) + 1 for name in current.columns)  # like no column's name
+        prefix = "_" * max(len(name) + 1 for name in located.columns)  # like no column's name
         keys = data.select([_key(data, path).alias(f"{prefix}{at}") for at, path in enumerate(paths)])
         if not keys.groupBy(*keys.columns).count().where("count > 1").isEmpty():
             raise repeated_key(state)
         # Keys are equal as rows are: null is null.
         same = [F.col(format_path(path)).eqNullSafe(F.col(f"{prefix}{at}")) for at, path in enumerate(paths)]
-        gone = current.join(keys, reduce(and_, same), "left_semi")
-        retracted = gone.withColumn(DIFF, F.lit(-1).cast("long"))
-        added = data.withColumn(DIFF, F.lit(1).cast("long"))
-        return FrameRows(retracted.unionByName(added, allowMissingColumns=True))
 
-    choose = partial(_with_keys_of, data, services)
+        def having_keys(frame: DataFrame) -> DataFrame:
+            return frame.join(keys, reduce(and_, same), "left_semi")
+
+        positions = positions_of(having_keys(located), plan)
+        added = data.withColumn(DIFF, F.lit(1).cast("long"))
+        check = partial(check_keys_since, state, stats)
+        return _taking(positions, spark, services, plan, pin, having_keys, added)._replace(check=check)
+
+    spark = data.sparkSession
     return change_rows(services, log, "upsert into", replacement)
 
 
-def _with_keys_of(data: DataFrame, services: Services, plan: SnapshotPlan) -> SnapshotPlan:
-    """Leave out the parts that can have no row with a key of the data."""
+def _taking(
+    positions: dict[Place, BitMap],
+    spark: SparkSession,
+    services: Services,
+    plan: SnapshotPlan,
+    pin: Pin,
+    choose: Callable[[DataFrame], DataFrame],
+    added: DataFrame | None = None,
+) -> Change:
+    """Return the change that takes rows by position, and those chosen ones that have none by value."""
+    if not plan.merge:
+        return Change(None if added is None else FrameRows(added), positions)
+    nothing = plan._replace(scan=plan.scan.keep(np.zeros(len(plan.scan), dtype=bool)))
+    merged = choose(snapshot_frame(spark, services, nothing, pin))
+    retracted = merged.withColumn(DIFF, F.lit(-1).cast("long"))
+    rows = retracted if added is None else retracted.unionByName(added, allowMissingColumns=True)
+    return Change(FrameRows(rows), positions, by_value=True)
+
+
+def _with_keys_of(
+    data: DataFrame, services: Services, plan: SnapshotPlan
+) -> tuple[SnapshotPlan, Mapping[int, FieldStats]]:
+    """Leave out the parts that can have no row with a key of the data; return also the bounds of the keys."""
     state = plan.state
     fields = {
         path: field
@@ -90,7 +126,7 @@ def _with_keys_of(data: DataFrame, services: Services, plan: SnapshotPlan) -> Sn
         except pa.ArrowException:
             continue  # what does not fit is refused with the rows
         keys[field.id] = replace(known, nulls=nulls[0].as_py())
-    return plan_keys(services.chunks, plan, keys, rows[0].as_py())
+    return plan_keys(services.chunks, plan, keys, rows[0].as_py()), keys
 
 
 def _key(data: DataFrame, path: tuple[str, ...]) -> Column:
@@ -109,15 +145,3 @@ def _key(data: DataFrame, path: tuple[str, ...]) -> Column:
 
 def _count_nulls(column: Column) -> Column:
     return F.count_if(column.isNull())
-
-
-def _current(
-    spark: SparkSession,
-    services: Services,
-    pin: Pin,
-    choose: Callable[[SnapshotPlan], SnapshotPlan] = lambda plan: plan,
-) -> DataFrame:
-    """Return the rows that are there, or those of chosen parts."""
-    state = pin.state
-    plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
-    return snapshot_frame(spark, services, choose(plan), pin)

@@ -29,9 +29,10 @@ if TYPE_CHECKING:
 
     from instar.schema import Schema
     from instar.skipping import Expression
+    from instar.skipping.results import Results
     from instar.table.log.part_set import Mask
 
-__all__ = ["Filter"]
+__all__ = ["Filter", "outcomes_of_rows"]
 
 
 class Outcomes(NamedTuple):
@@ -90,18 +91,23 @@ class Filter:
 
     def _outcomes(self, batch: pa.RecordBatch, schema: Schema) -> Outcomes:
         """Say for each row what the condition may be."""
-        needed = fields_needed(self.expression)
-        bounds = {
-            leaf.id: _as_bounds(array, leaf)
-            for field, column in zip(schema.fields, batch.columns, strict=False)
-            for leaf, array in _arrays(field, column)
-            if leaf.id in needed
-        }
-        ones = pa.array(np.ones(batch.num_rows, np.int64))
-        result = evaluate(self.expression, make_scope(self.expression, bounds, ones, (self.now, self.now)))
+        result = outcomes_of_rows(self.expression, batch, schema, self.now)
         truth = result.truth
         masks = (truth.true, truth.false, result.null, result.fail)
         return Outcomes(*(np.broadcast_to(mask, batch.num_rows) for mask in masks))
+
+
+def outcomes_of_rows(expression: Expression, batch: pa.RecordBatch, schema: Schema, now: int) -> Results:
+    """Return what an expression may come to for each row, which is a part of one to the interpreter."""
+    needed = fields_needed(expression)
+    bounds = {
+        leaf.id: _as_bounds(array, leaf)
+        for field, column in zip(schema.fields, batch.columns, strict=False)
+        for leaf, array in _arrays(field, column)
+        if leaf.id in needed
+    }
+    ones = pa.array(np.ones(batch.num_rows, np.int64))
+    return evaluate(expression, make_scope(expression, bounds, ones, (now, now)))
 
 
 def _arrays(field: Field, column: pa.Array) -> Iterator[tuple[Field, pa.Array]]:

@@ -79,11 +79,8 @@ def certain_parts(chunks: ChunkReader, state: TableState, condition: Condition) 
     known = part_bounds(chunks, state, condition.expression)
     scope = make_scope(condition.expression, known.bounds, known.rows, condition.now)
     result = evaluate(condition.expression, scope)
-    truth = result.truth
-    certain: Mask = np.broadcast_to(
-        truth.true & ~truth.false & ~result.null & ~result.fail, len(known)
-    ).copy()
-    return certain
+    certain = result.truth.true & ~result.truth.false & ~result.null & ~result.fail
+    return np.broadcast_to(certain, len(known))
 
 
 def merged_rows(services: Services, state: TableState, parts: PartSet, as_of: int) -> pa.Table:

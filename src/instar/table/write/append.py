@@ -46,11 +46,19 @@ MAX_OWN_TIME: Final = 2**62
 """The latest time that rows may have of their own; what is left above is for the writes after them."""
 
 
+def _allow(_: TableState) -> None:
+    """Find nothing wrong."""
+
+
 class Takes(NamedTuple):
-    """Rows to retract by position: of which parts, and the seqno of the state that they were seen in."""
+    """Rows to retract by position: of which parts, and the seqno of the state that they were seen in.
+
+    `check` raises if the table has become one in which other rows would have been retracted.
+    """
 
     positions: Mapping[Place, BitMap]
     planned_at: int
+    check: Callable[[TableState], None] = _allow
 
 
 class PartWriter:
@@ -77,16 +85,17 @@ class PartWriter:
 
     def write(
         self,
-        rows: Rows,
+        rows: Rows | None,
         writer: WriterSchema,
         *,
         updates: bool = False,
         token: str | None = None,
         expected_upper: int | None = None,
         discard: bool = False,
+        takes: Takes | None = None,
     ) -> Committed:
-        """Store rows as parts, and commit them as one batch."""
-        stored = list(rows.store(self.plan(writer.schema), updates=updates))
+        """Store rows as parts, if there are any, and commit them as one batch."""
+        stored = [] if rows is None else list(rows.store(self.plan(writer.schema), updates=updates))
         return self.commit(
             stored,
             writer.schema_id,
@@ -94,6 +103,7 @@ class PartWriter:
             token=token,
             expected_upper=expected_upper,
             discard=discard,
+            takes=takes,
         )
 
     def commit(
@@ -105,6 +115,7 @@ class PartWriter:
         token: str | None = None,
         expected_upper: int | None = None,
         discard: bool = False,
+        takes: Takes | None = None,
     ) -> Committed:
         """Commit what was stored by the plan of this write as one batch."""
         stored = list(stored)
@@ -118,6 +129,7 @@ class PartWriter:
             present=frozenset(chain.from_iterable(item.present for item in stored)),
             discard=discard,
             evolved=evolved,
+            takes=takes,
         )
 
     def append(  # noqa: PLR0913 -- each is something that a write may ask for
@@ -132,7 +144,6 @@ class PartWriter:
         discard: bool = False,
         evolved: Schema | None = None,
         takes: Takes | None = None,
-        check: Callable[[TableState], None] = lambda _: None,
     ) -> Committed:
         """Append parts as one batch.
 
@@ -141,7 +152,6 @@ class PartWriter:
         part has of its own, and with `expected_upper`, if the table moved on.
         With `evolved`, the table evolves to that schema in the same commit, and `schema_id` is its id.
         With `takes`, rows of other parts are retracted, unless others have changed the same parts meanwhile.
-        `check` raises if the table has become one that the batch must not be added to.
         """
         chunks, inline = self._laid_out(parts, schema_id, evolved)
         retractions, sheets, touched = self._taken(takes)
@@ -153,7 +163,8 @@ class PartWriter:
                 return ()
             if earliest is not None and earliest < current.upper:
                 raise UpperMismatchError(current.name, expected=earliest, current=current.upper)
-            check(current)
+            if takes is not None:
+                takes.check(current)
             end = max(self._services.clock(), current.upper) + 1 if upper is None else upper
             batch = NewBatch(current.upper, end, schema_id, inline, chunks, retractions, sheets)
             first, after = _evolved(current, schema_id, evolved)

@@ -5,23 +5,27 @@ Rows may be in this process or on Spark: who stores them is up to them.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import ConflictError, UsageError, WriterFencedError
 from instar.state.commands import check_token
 from instar.table.log.table_log import Committed
-from instar.table.write.append import PartWriter, begin_write
-from instar.table.write.store import resolve_writer
+from instar.table.write.append import PartWriter, Takes, begin_write
+from instar.table.write.store import WriterSchema, resolve_writer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping, Sequence
 
+    from pyroaring import BitMap
+
+    from instar.state import Batch, Place, TableState
     from instar.table.log.pin import Pin
     from instar.table.log.table_log import TableLog
     from instar.table.services import Services
     from instar.table.write.store import Rows
 
-__all__ = ["ATTEMPTS", "WriteOptions", "append_rows", "change_rows"]
+__all__ = ["ATTEMPTS", "Change", "WriteOptions", "append_rows", "batches_since", "change_rows"]
 
 ATTEMPTS: Final = 5
 """How often a change that depends on what is there is worked out again before it is given up."""
@@ -64,24 +68,62 @@ def append_rows(services: Services, log: TableLog, rows: Rows, options: WriteOpt
         )
 
 
-def change_rows(
-    services: Services, log: TableLog, doing: str, changes_of: Callable[[Pin], Rows]
-) -> Committed:
-    """Commit changes to exactly the rows that they were worked out from; try again if the table moved on.
+def _allow(_: TableState) -> None:
+    """Find nothing wrong."""
 
-    `doing` is what an error calls it: 'delete from', or 'upsert into'.
+
+class Change(NamedTuple):
+    """What becomes of rows: some are retracted by position, others are added or, by value, retracted.
+
+    `rows` may have `_diff`. Where they retract by value, nothing at all may have happened to the table since.
+    """
+
+    rows: Rows | None
+    positions: Mapping[Place, BitMap] = {}
+    by_value: bool = False
+    check: Callable[[TableState], None] = _allow
+    """Raises if the table has become one in which this would change other rows."""
+
+
+def change_rows(
+    services: Services, log: TableLog, doing: str, change_of: Callable[[Pin], Change]
+) -> Committed:
+    """Commit changes to exactly the rows that they were worked out from; try again if these may be others.
+
+    Appends of others are no matter. `doing` is what an error calls it: 'delete from', or 'upsert into'.
     """
     for _ in range(ATTEMPTS):
         write_id = services.new_id()
         pin = log.pinned(write_id)
         with pin as state:
-            changes = changes_of(pin)
-            writer = resolve_writer(state, changes.schema, updates=True)
+            change = change_of(pin)
+            writer = WriterSchema(state.history.latest, state.history.latest_id)
+            if change.rows is not None:
+                writer = resolve_writer(state, change.rows.schema, updates=True)
             write = PartWriter(services, log, state, write_id)
+            takes = Takes(change.positions, state.seqno, partial(_check_since, state, change))
+            expected = state.upper if change.by_value else None
             try:
-                return write.write(changes, writer, updates=True, expected_upper=state.upper)
+                return write.write(change.rows, writer, updates=True, expected_upper=expected, takes=takes)
             except (ConflictError, WriterFencedError):
                 continue  # somebody wrote, or dropped a column that the rows to retract have values in
     raise ConflictError(
         f"cannot {doing} `{log.name}`: others changed it each of {ATTEMPTS} times. Try again."
     )
+
+
+def batches_since(seen: TableState, current: TableState) -> Sequence[Batch]:
+    """Return what was added since a state was seen; raise if it can no longer be told."""
+    if current.folded > seen.seqno:
+        raise ConflictError(f"cannot tell what was added to `{current.name}` since seqno {seen.seqno}")
+    return [batch for batch in current.tail if batch.header.seqno > seen.seqno]
+
+
+def _check_since(seen: TableState, change: Change, current: TableState) -> None:
+    """Raise if others have retracted by value since, which may be of rows that are to be retracted here."""
+    if current.seqno == seen.seqno:
+        return
+    for batch in batches_since(seen, current):
+        if change.positions and (batch.chunks or any(part.diff_min < 0 for part in batch.parts)):
+            raise ConflictError(f"others have retracted rows of `{current.name}` by value meanwhile")
+    change.check(current)

@@ -2,42 +2,84 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 
-from instar.errors import UsageError
-from instar.parts import DIFF, conform, key_stats, open_stream, rank_rows
+from instar.errors import ConflictError, UsageError
+from instar.parts import DIFF, conform, key_stats, open_stream
 from instar.parts.layout import locate
 from instar.schema import arrow_schema, format_path
 from instar.schema.types import member_fields
-from instar.table.read.rows import read_snapshot
+from instar.table.read.locate_keys import find_keys, key_schema
 from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
-from instar.table.write.rows import change_rows
+from instar.table.write.retract import negated
+from instar.table.write.rows import Change, batches_since, change_rows
 from instar.table.write.store import LocalRows
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from instar.parts import ArrowData
     from instar.schema import Field
-    from instar.state import TableState
+    from instar.state import Part, TableState
+    from instar.stats import FieldStats
     from instar.table.log.pin import Pin
     from instar.table.log.table_log import Committed, TableLog
     from instar.table.services import Services
 
-__all__ = ["check_key", "key_paths", "repeated_key", "upsert_local"]
+__all__ = ["check_key", "check_keys_since", "key_paths", "repeated_key", "upsert_local", "with_diff"]
 
 
 def upsert_local(services: Services, log: TableLog, data: ArrowData) -> Committed:
     """Add rows of this process in place of those that have the same key."""
     given = open_stream(data).read_all()  # perhaps it can be read only once
 
-    def replacing(pin: Pin) -> LocalRows:
-        latest = pin.state.history.latest
+    def replacing(pin: Pin) -> Change:
+        state = pin.state
+        latest = state.history.latest
         rows = pa.Table.from_batches(conform(given, latest), schema=arrow_schema(latest))
-        return LocalRows(_replacing(services, pin.state, rows))
+        keys = key_stats(rows, latest, state.key)
+        whole = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
+        plan = plan_keys(services.chunks, whole, keys, rows.num_rows)
+        own = [latest.fields.index(field) for field in key_schema(latest, state.key).fields]
+        found = find_keys(services, plan, rows.select(own), state.key)
+        if found.repeated:
+            raise repeated_key(state)
+        pieces = [with_diff(rows, 1)]
+        if found.by_value is not None and found.by_value.num_rows:
+            pieces.append(negated(found.by_value))
+        added = LocalRows(pa.concat_tables(pieces)) if rows.num_rows else None
+        return Change(added, found.positions, len(pieces) > 1, partial(check_keys_since, state, keys))
 
     return change_rows(services, log, "upsert into", replacing)
+
+
+def check_keys_since(seen: TableState, keys: Mapping[int, FieldStats], current: TableState) -> None:
+    """Raise if somebody has meanwhile added rows that may have one of the keys."""
+    for batch in batches_since(seen, current):
+        if batch.chunks or not all(_is_apart(part, keys) for part in batch.parts):
+            raise ConflictError(f"others have added rows to `{current.name}` that may have the same keys")
+
+
+def _is_apart(part: Part, keys: Mapping[int, FieldStats]) -> bool:
+    """Whether a part can have none of some keys, for the bounds of a field are apart."""
+    return any(
+        (there := part.stats.get(field_id)) is not None and _are_apart(there, wanted)
+        for field_id, wanted in keys.items()
+    )
+
+
+def _are_apart(one: FieldStats, other: FieldStats) -> bool:
+    ends = (one.min, one.max, other.min, other.max)
+    if one.nulls != 0 and other.nulls != 0:
+        return False
+    if not (all(type(end) is int for end in ends) or all(type(end) is str for end in ends)):
+        return False
+    first, last, other_first, other_last = (end.encode() if isinstance(end, str) else end for end in ends)
+    return bool(last < other_first or other_last < first)
 
 
 def check_key(state: TableState) -> None:
@@ -69,19 +111,7 @@ def _names(fields: tuple[Field, ...], field_id: int) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _replacing(services: Services, state: TableState, rows: pa.Table) -> pa.Table:
-    """Return the rows to add, and with -1 those of the same keys that are there now."""
-    latest = state.history.latest
-    whole = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
-    plan = plan_keys(services.chunks, whole, key_stats(rows, latest, state.key), rows.num_rows)
-    current = pa.Table.from_batches(read_snapshot(services.blob, plan), schema=arrow_schema(latest))
-    ranks = rank_rows(pa.concat_tables([current, rows]), latest, state.key)
-    here, new = np.split(ranks, [current.num_rows])
-    if len(np.unique(new)) < len(new):
-        raise repeated_key(state)
-    gone = current.filter(pa.array(np.isin(here, new)))
-    return pa.concat_tables([_with_diff(gone, -1), _with_diff(rows, 1)])
-
-
-def _with_diff(rows: pa.Table, diff: int) -> pa.Table:
-    return rows.append_column(DIFF, pa.array(np.full(rows.num_rows, diff, np.int64)))
+def with_diff(rows: pa.Table, diff: int) -> pa.Table:
+    """Return rows with how often each is added."""
+    counts = pa.array(np.full(rows.num_rows, diff, np.int64))
+    return rows.append_column(pa.field(DIFF, pa.int64(), nullable=False), counts)

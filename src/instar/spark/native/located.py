@@ -1,0 +1,75 @@
+"""Rows with their places: a frame over the parts of a plan that says where each row is.
+
+Positions are put together by the tasks that find them, so that only bitmaps come back.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+from pyroaring import BitMap
+from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
+
+from instar.spark.native.gateway import gateway_of
+from instar.spark.native.names import widened_decimals
+from instar.spark.native.relation import field_json, parts_frame, shown_column
+from instar.spark.native.scan_source import Branch, SnapshotSource
+from instar.spark.native.taken import POSITIONS, not_taken
+from instar.state.retractions import encode_bitmap
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from pyspark.sql import DataFrame, SparkSession
+
+    from instar.state import Place
+    from instar.table import Services
+    from instar.table.log.pin import Pin
+    from instar.table.read.snapshot import SnapshotPlan
+
+__all__ = ["PART", "ROW", "located_frame", "positions_of"]
+
+PART: Final = "_part"
+"""The number of the part that a row is in, among those that a plan scans."""
+ROW: Final = "_row"
+"""Its position there."""
+
+
+def located_frame(spark: SparkSession, services: Services, plan: SnapshotPlan, pin: Pin) -> DataFrame:
+    """Return the rows of the parts that a plan scans, under the reader's names, with `_part` and `_row`."""
+    fields = plan.reader.schema.fields
+    history = plan.state.history
+    widened = widened_decimals(history, (*fields, *history.latest.fields))
+    source = SnapshotSource(gateway_of(spark), services, Branch.LOCATED, fields, {}, plan, pin)
+    frame = parts_frame(
+        spark,
+        f"instar:/{plan.state.name}@{plan.state.seqno} ({len(plan.scan)} parts)",
+        fields,
+        source,
+        widened=widened,
+        partitions=[field_json(PART, "integer"), field_json(POSITIONS, "binary")],
+        left=not_taken(source.words),
+        row=ROW,
+    )
+    return frame.select(*[shown_column(field) for field in fields], PART, ROW)
+
+
+def positions_of(frame: DataFrame, plan: SnapshotPlan) -> dict[Place, BitMap]:
+    """Return where the rows of a frame are that came from `located_frame`."""
+    rows = frame.select(F.col(PART), F.col(ROW).cast("long")).mapInArrow(_as_bitmaps, "part int, rows binary")
+    found: dict[int, BitMap] = {}
+    for part, data in rows.collect():
+        found.setdefault(part, BitMap()).update(BitMap.deserialize(bytes(data)))
+    return {plan.scan.place(part): positions for part, positions in found.items()}
+
+
+def _as_bitmaps(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Put the positions of a task together."""
+    found: dict[int, BitMap] = {}
+    for batch in batches:
+        grouped = pa.Table.from_batches([batch]).group_by(PART).aggregate([(ROW, "list")])
+        for part, rows in zip(grouped.column(PART), grouped.column(f"{ROW}_list"), strict=True):
+            found.setdefault(part.as_py(), BitMap()).update(rows.values.to_numpy().astype("uint32"))
+    columns = [pa.array(list(found), pa.int32()), pa.array(map(encode_bitmap, found.values()), pa.binary())]
+    yield pa.RecordBatch.from_arrays(columns, names=["part", "rows"])

@@ -1,0 +1,108 @@
+"""Rows that were retracted by position are left out by Spark's own reader, whatever else it leaves out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import instar
+from instar.parts import PartLimits
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
+
+    from instar import Store, Table
+
+pytestmark = pytest.mark.spark
+
+ROWS = 30_000
+
+
+@pytest.fixture
+def numbers(store: Store) -> Iterator[Table]:
+    """Return a table of several parts of several row groups, with rows deleted in some of them."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("instar.table.write.append.PartLimits", lambda: PartLimits(60_000, 60_000))
+        table = store.create_table("numbers", "n bigint, s string, m bigint", order_by=["n"], key=["n"])
+        ids = np.arange(ROWS)
+        table.append(pa.table({"n": ids, "s": [f"{n % 100}" for n in ids], "m": ids[::-1] % 1000}))
+        yield table
+
+
+def plan_of(frame: object) -> str:
+    """Return the physical plan."""
+    return str(frame._jdf.queryExecution().executedPlan())  # type: ignore[attr-defined]
+
+
+def test_spark_and_process_leave_out_the_same_rows(numbers: Table, spark: SparkSession, store: Store) -> None:
+    """Under filters that skip parts and row groups, with columns pruned, as of every time, and in views."""
+    assert numbers.state.totals.parts > 3
+    times = [numbers.upper - 1]
+    views = instar.register(spark, store)
+    assert "numbers" in views
+    conditions = ["n % 10 = 3", "n between 5000 and 9000", "n = 29999 or n = 0", "s = '7' and n > 20000"]
+    gone = np.zeros(ROWS, bool)
+    ids = np.arange(ROWS)
+    masks = [
+        ids % 10 == 3,
+        (ids >= 5000) & (ids <= 9000),
+        (ids == 29999) | (ids == 0),
+        (ids % 100 == 7) & (ids > 20000),
+    ]
+    expected = [~gone]
+    for at, (condition, mask) in enumerate(zip(conditions, masks, strict=True)):
+        commit = numbers.delete(condition, spark if at % 2 else None)
+        assert commit.rows == int((mask & ~gone).sum())
+        gone |= mask
+        times.append(commit.ts)
+        expected.append(~gone)
+    for as_of, kept in zip(times, expected, strict=True):
+        frame = numbers.snapshot(as_of).to_spark(spark)
+        found = frame.selectExpr("count(*) c", "sum(n) n", "sum(m) m").collect()[0]
+        assert tuple(found) == (kept.sum(), ids[kept].sum(), (ids[::-1] % 1000)[kept].sum())
+        some = frame.where("n >= 8990 and n < 9100 and m > 5").select("n").toArrow()["n"].to_numpy()
+        near = (ids >= 8990) & (ids < 9100) & (ids[::-1] % 1000 > 5)
+        assert sorted(some) == ids[near & kept].tolist()
+    last = expected[-1]
+    assert spark.sql("select count(*), sum(n) from numbers").collect()[0][:] == (last.sum(), ids[last].sum())
+    assert spark.sql("select count(*) from numbers where n > 28000").collect()[0][0] == last[28001:].sum()
+    plan = plan_of(numbers.read(spark).where("n > 5").select("s"))
+    assert "Exchange" not in plan
+    assert "Join" not in plan
+    assert "f3" not in plan
+    assert "GreaterThan(f1,5)" in plan
+
+
+def test_upserts_of_frames_take_positions(numbers: Table, spark: SparkSession) -> None:
+    """Rows of the same key are retracted where they are, and rows can be told that were."""
+    since = numbers.upper - 1
+    parts = numbers.state.totals.parts
+    data = spark.range(10, 20).selectExpr("id as n", "'new' as s")
+    assert numbers.upsert(data).rows == 20
+    assert numbers.state.totals.retracted == 10
+    assert numbers.state.totals.parts > parts
+    found = numbers.read(spark).where("n between 9 and 20").collect()
+    assert sorted((row.n, row.s) for row in found) == [
+        (n, "new" if 10 <= n < 20 else f"{n}") for n in range(9, 21)
+    ]
+    (changes,) = numbers.listen(since, timeout=0)
+    assert sorted(zip(changes.rows["n"].to_pylist(), changes.rows["_diff"].to_pylist(), strict=True)) == [
+        (n, diff) for n in range(10, 20) for diff in (-1, 1)
+    ]
+    options = {
+        "store": numbers._services.blob.url,
+        "table": "numbers",
+        "changes": "true",
+        "since": str(since),
+    }
+    told = (
+        spark.read.format("instar").options(**options).load().selectExpr("sum(_diff)", "count(*)").collect()
+    )
+    assert tuple(told[0]) == (0, 20)
+    options = {"store": numbers._services.blob.url, "table": "numbers"}
+    assert spark.read.format("instar").options(**options).load().count() == ROWS
