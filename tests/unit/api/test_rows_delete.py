@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from random import Random
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -11,6 +11,7 @@ import pytest
 import instar
 from instar.errors import UsageError
 from instar.parts import PartLimits
+from instar.table.read import rows
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -68,11 +69,11 @@ def test_a_part_is_taken_whole_without_being_opened(store: Store, monkeypatch: p
     """Where statistics prove the condition for every row; and what is gone is not opened again."""
     table = numbers(store)
     opened: list[str] = []
-    original = instar.table.read.rows._open
+    original = rows._open
 
-    def watched(blob: object, part: object) -> object:
-        opened.append(part.key)  # type: ignore[attr-defined]
-        return original(blob, part)  # type: ignore[arg-type]
+    def watched(blob: Any, part: Any) -> object:  # noqa: ANN401 -- as the original
+        opened.append(part.key)
+        return original(blob, part)
 
     monkeypatch.setattr("instar.table.read.rows._open", watched)
     assert table.delete("n >= 0").rows == 3000
