@@ -8,11 +8,13 @@
     │   ├── InvalidNameError            a table name or path that is not allowed
     │   ├── InvalidEventError           an OpenLineage event that cannot be understood; nothing of it is kept
     │   ├── DataMismatchError           data that does not fit the table; says column, row and why
+    │   ├── MissingExtraError           something that has to be installed is not: says what
     │   └── FormatTooNewError           written by a newer instar: upgrade
     ├── NotFoundError                   name something that exists
     │   ├── StoreNotFoundError
     │   ├── TableNotFoundError
     │   ├── StreamNotFoundError
+    │   ├── EntityNotFoundError         a dataset, job, run or version that lineage does not know
     │   ├── SchemaNotFoundError
     │   └── ColumnNotFoundError
     ├── ConflictError                   reload and retry
@@ -59,6 +61,7 @@ __all__ = [
     "CountOverflowError",
     "DataMismatchError",
     "Disposition",
+    "EntityNotFoundError",
     "FencedError",
     "FormatTooNewError",
     "IncompatibleSchemaError",
@@ -67,6 +70,7 @@ __all__ = [
     "InvalidNameError",
     "InvalidSchemaError",
     "LeadershipLostError",
+    "MissingExtraError",
     "NegativeCountError",
     "NotFoundError",
     "PartsGoneError",
@@ -193,6 +197,18 @@ class DataMismatchError(UsageError):
         return _rebuild_mismatch, (self.column, self.reason, self.row, self.sample)
 
 
+class MissingExtraError(UsageError):
+    """What was asked for needs packages that come with an extra of instar."""
+
+    code = "missing-extra"
+
+    def __init__(self, extra: str) -> None:
+        self.extra = extra
+        super().__init__(
+            f"this needs packages that are not installed. Install them: pip install 'instar[{extra}]'"
+        )
+
+
 class FormatTooNewError(UsageError):
     """The stored format is newer than this instar understands."""
 
@@ -247,6 +263,17 @@ class StreamNotFoundError(NotFoundError):
     def __init__(self, name: str) -> None:
         self.name = name
         super().__init__(f"stream `{name}` does not exist. `instar stream list` lists what there is.")
+
+
+class EntityNotFoundError(NotFoundError):
+    """Lineage knows no such dataset, job, run, version or tag."""
+
+    code = "entity-not-found"
+
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind = kind
+        self.name = name
+        super().__init__(f"{kind} {name!r} is not known. Check the spelling, or send an event that names it.")
 
 
 class SchemaNotFoundError(NotFoundError):

@@ -15,7 +15,20 @@ import typer.main
 from rich.text import Text
 
 from instar import __version__
-from instar.cli import check, demo, evolver, explain, importing, query, schema, stream, tables, vacuum
+from instar.cli import (
+    check,
+    demo,
+    evolver,
+    explain,
+    importing,
+    lineage,
+    query,
+    schema,
+    serve,
+    stream,
+    tables,
+    vacuum,
+)
 from instar.cli.output import OutputError, error_json, open_output, print_json, stderr_console
 from instar.errors import InstarError, disposition
 
@@ -44,6 +57,8 @@ app.command()(query.query)
 app.command()(explain.explain)
 app.command()(vacuum.vacuum)
 app.command()(tables.drop)
+app.command()(serve.serve)
+app.add_typer(lineage.app)
 app.command()(demo.demo)
 
 

@@ -65,12 +65,15 @@ def record_datasets(connection: Connection, names: dict[UUID, tuple[str, str]], 
     columns = (DatasetRow.uuid, DatasetRow.created_at, DatasetRow.updated_at, DatasetRow.is_hidden)
     known = connection.execute(select(*columns).where(DatasetRow.uuid.in_(list(names)))).all()
     for uuid, created_at, updated_at, is_hidden in known:
-        if at < created_at or at > updated_at or is_hidden:
+        if at < created_at or at > updated_at:
             connection.execute(
                 update(DatasetRow)
                 .where(DatasetRow.uuid == uuid)
-                .values(created_at=min(at, created_at), updated_at=max(at, updated_at), is_hidden=False)
+                .values(created_at=min(at, created_at), updated_at=max(at, updated_at))
             )
+        if is_hidden:  # and so are its other names
+            root = select(DatasetRow.root_uuid).where(DatasetRow.uuid == uuid).scalar_subquery()
+            connection.execute(update(DatasetRow).where(DatasetRow.root_uuid == root).values(is_hidden=False))
     missing = names.keys() - {row.uuid for row in known}
     add_missing(
         connection,
@@ -86,6 +89,7 @@ def record_datasets(connection: Connection, names: dict[UUID, tuple[str, str]], 
                 "created_at": at,
                 "updated_at": at,
                 "is_hidden": False,
+                "version_count": 0,
                 "compatibility": "none",
             }
             for uuid in sorted(missing)

@@ -14,12 +14,14 @@ from sqlalchemy import delete, func, or_, select, true, update
 
 from instar.lineage.database import insert
 from instar.lineage.ids import stable_id
+from instar.lineage.ingest.alerts import raise_alert
 from instar.lineage.ingest.names import NO_STAMP
 from instar.lineage.ingest.schema_versions import (
     ensure_schema_version,
     load_content,
     refresh_schema_versions,
 )
+from instar.lineage.ingest.versions import count_versions
 from instar.lineage.models import DatasetRow, DatasetVersionRow, FacetRow, ObservedSchemaRow, RunInputRow
 from instar.lineage.schema_content import SchemaContent
 
@@ -126,6 +128,7 @@ class Timeline:
         else:
             row = {"uuid": uuid, "dataset_uuid": self.root, "created_at": at, "current_at": at}
             self.connection.execute(insert(self.connection, _V).values(**row, declared_stamp=NO_STAMP))
+            count_versions(self.connection, self.root, 1)
         return {uuid} | self._neighbours_of_first(ids)
 
     def _unwritten_since(self, unwritten: list[UUID]) -> int | None:
@@ -149,6 +152,7 @@ class Timeline:
     def _remove(self, version: Version) -> None:
         self.connection.execute(delete(FacetRow).where(FacetRow.owner_uuid == version.uuid))
         self.connection.execute(delete(_V).where(_V.uuid == version.uuid))
+        count_versions(self.connection, version.dataset_uuid, -1)
         refresh_schema_versions(self.connection, [version.dataset_schema_version_uuid])
 
     # Schemas
@@ -225,14 +229,17 @@ class Timeline:
         latest = self.latest()
         others = [member for member in self.members if member != self.root]
         wanted = {self.root: latest.uuid if latest is not None else None, **dict.fromkeys(others)}
-        column = DatasetRow.current_version_uuid
-        rows = self.connection.execute(
-            select(DatasetRow.uuid, column).where(DatasetRow.uuid.in_(self.members))
-        ).all()
-        for uuid, current in rows:
+        columns = (DatasetRow.uuid, DatasetRow.current_version_uuid, DatasetRow.compatibility)
+        for uuid, current, policy in self.connection.execute(
+            select(*columns).where(DatasetRow.uuid.in_(self.members))
+        ).all():
             if current != wanted[uuid]:
                 statement = update(DatasetRow).where(DatasetRow.uuid == uuid)
                 self.connection.execute(statement.values(current_version_uuid=wanted[uuid]))
+            if uuid == self.root and policy != "none" and latest is not None:
+                earlier = self.before(latest)
+                if earlier is not None:
+                    raise_alert(self.connection, self.root, earlier, latest)
 
     def _first(self, *conditions: ColumnElement[bool]) -> Version | None:
         order = (_V.current_at, _V.uuid)

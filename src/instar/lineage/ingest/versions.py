@@ -10,15 +10,17 @@ from instar.lineage.database import insert
 from instar.lineage.ingest.changes import Change
 from instar.lineage.ingest.names import NO_STAMP
 from instar.lineage.ingest.schema_versions import ensure_schema_version, refresh_schema_versions
-from instar.lineage.models import DatasetVersionRow
+from instar.lineage.models import DatasetRow, DatasetVersionRow
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from sqlalchemy import ColumnElement, Connection
 
     from instar.lineage.ingest.mentions import Mention, Mentions
     from instar.lineage.ingest.runs import RecordedRun
 
-__all__ = ["record_versions"]
+__all__ = ["count_versions", "record_versions"]
 
 
 def record_versions(connection: Connection, mentions: Mentions, run: RecordedRun | None) -> list[Change]:
@@ -57,6 +59,7 @@ def _record(
         return []
     if old is None:
         connection.execute(insert(connection, DatasetVersionRow).values(**new))
+        count_versions(connection, new["dataset_uuid"], 1)
     else:
         connection.execute(
             update(DatasetVersionRow).where(DatasetVersionRow.uuid == new["uuid"]).values(**new)
@@ -66,6 +69,12 @@ def _record(
     gone = {old["declared_schema_version_uuid"]} if old is not None else set()
     refresh_schema_versions(connection, gone | {new["declared_schema_version_uuid"]})
     return [Change(new["dataset_uuid"], at, new["run_uuid"], new["uuid"]) for at in sorted(moments)]
+
+
+def count_versions(connection: Connection, dataset_uuid: UUID, added: int) -> None:
+    """Keep the number of versions of a dataset's name up to date."""
+    statement = update(DatasetRow).where(DatasetRow.uuid == dataset_uuid)
+    connection.execute(statement.values(version_count=DatasetRow.version_count + added))
 
 
 def _new_version(mentions: Mentions, mention: Mention | None) -> dict[str, Any]:

@@ -41,6 +41,7 @@ class DatasetRow(Base):
     physical_name: Mapped[Words]
     root_uuid: Mapped[UUID] = mapped_column(reference("datasets"), index=True)
     current_version_uuid: Mapped[UUID | None] = mapped_column(index=True)
+    version_count: Mapped[int]  # of this name; counting them would take longer the more there are
     created_at: Mapped[int]
     updated_at: Mapped[int] = mapped_column(index=True)
     is_hidden: Mapped[bool]

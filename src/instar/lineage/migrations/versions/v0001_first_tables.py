@@ -81,6 +81,7 @@ def upgrade() -> None:
         sa.Column("physical_name", sa.Text(), nullable=False),
         sa.Column("root_uuid", sa.Uuid(), nullable=False),
         sa.Column("current_version_uuid", sa.Uuid(), nullable=True),
+        sa.Column("version_count", sa.BigInteger(), nullable=False),
         sa.Column("created_at", sa.BigInteger(), nullable=False),
         sa.Column("updated_at", sa.BigInteger(), nullable=False),
         sa.Column("is_hidden", sa.Boolean(), nullable=False),

@@ -1,0 +1,123 @@
+"""Finding things by name: datasets under any of their names, jobs, runs, and the nodes of a graph.
+
+A node id such as `dataset:s3://bucket:2024_sales` can be split in several ways. All of them are looked up,
+and the one that exists is meant.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from sqlalchemy import select
+
+from instar.errors import EntityNotFoundError, UsageError
+from instar.lineage.ids import dataset_id, job_id, namespace_id, run_uuid
+from instar.lineage.models import DatasetRow, JobRow, NamespaceRow, RunRow
+
+if TYPE_CHECKING:
+    from uuid import UUID
+
+    from sqlalchemy import Connection
+
+__all__ = ["Node", "find_dataset", "load_dataset", "load_job", "load_namespace", "load_node", "load_run"]
+
+_KINDS: Final = {"dataset": 2, "job": 2, "datasetField": 3}
+
+
+class Node(NamedTuple):
+    """What a node id means. `field` is set for a column, `version` if one was named after a `#`."""
+
+    kind: str
+    uuid: UUID
+    field: str | None = None
+    version: str | None = None
+
+
+def load_namespace(connection: Connection, name: str) -> UUID:
+    """Return the id of a namespace, or raise."""
+    uuid = namespace_id(name)
+    if connection.scalar(select(NamespaceRow.uuid).where(NamespaceRow.uuid == uuid)) is None:
+        raise EntityNotFoundError("namespace", name)
+    return uuid
+
+
+def find_dataset(connection: Connection, namespace: str, name: str) -> UUID | None:
+    """Return the id of the name that stands for a dataset, whichever of its names is given."""
+    uuid = dataset_id(namespace, name)
+    shown = DatasetRow.is_hidden.is_(False)
+    return connection.scalar(select(DatasetRow.root_uuid).where(DatasetRow.uuid == uuid, shown))
+
+
+def load_dataset(connection: Connection, namespace: str, name: str) -> UUID:
+    """Return the id of the name that stands for a dataset, or raise."""
+    found = find_dataset(connection, namespace, name)
+    if found is None:
+        raise EntityNotFoundError("dataset", f"{namespace}:{name}")
+    return found
+
+
+def load_job(connection: Connection, namespace: str, name: str) -> UUID:
+    """Return the id of a job, also under the name `parent.child`, or raise."""
+    uuid = job_id(namespace, name)
+    found = connection.scalar(select(JobRow.uuid).where(JobRow.uuid == uuid, JobRow.is_hidden.is_(False)))
+    if found is None:
+        found = _find_child(connection, namespace, name)
+    if found is None:
+        raise EntityNotFoundError("job", f"{namespace}:{name}")
+    return found
+
+
+def _find_child(connection: Connection, namespace: str, name: str) -> UUID | None:
+    """Find a job by the name of its parent, a dot and its own name, as Marquez calls it."""
+    dots = [position for position, letter in enumerate(name) if letter == "."]
+    wanted = {job_id(namespace, name[dot + 1 :]): job_id(namespace, name[:dot]) for dot in dots}
+    rows = connection.execute(select(JobRow.uuid, JobRow.parent_uuid).where(JobRow.uuid.in_(list(wanted))))
+    return next((uuid for uuid, parent in rows if parent == wanted[uuid]), None)
+
+
+def load_run(connection: Connection, run_id: str) -> UUID:
+    """Return the id of a run, which may also be the text that was made into one, or raise."""
+    uuid = run_uuid(run_id)
+    if connection.scalar(select(RunRow.uuid).where(RunRow.uuid == uuid)) is None:
+        raise EntityNotFoundError("run", run_id)
+    return uuid
+
+
+def load_node(connection: Connection, node_id: str) -> Node:
+    """Return what a node id means, or raise."""
+    kind, _, rest = node_id.partition(":")
+    if kind not in _KINDS or not rest:
+        raise UsageError(
+            f"{node_id!r} is not a node: write dataset:NAMESPACE:NAME, job:NAMESPACE:NAME or "
+            "datasetField:NAMESPACE:NAME:FIELD"
+        )
+    text, _, version = rest.rpartition("#")
+    readings = [(rest, None), (text, version)] if text else [(rest, None)]
+    for words, named in readings:
+        node = _find_node(connection, kind, words)
+        if node is not None:
+            return node._replace(version=named)
+    raise EntityNotFoundError("node", node_id)
+
+
+def _find_node(connection: Connection, kind: str, words: str) -> Node | None:
+    colons = [position for position, letter in enumerate(words) if letter == ":"]
+    if kind == "job":
+        jobs = [job_id(words[:colon], words[colon + 1 :]) for colon in colons]
+        uuid = connection.scalar(select(JobRow.uuid).where(JobRow.uuid.in_(jobs)).limit(1))
+        return Node(kind, uuid) if uuid is not None else None
+    readings: dict[UUID, str | None] = {}
+    if kind == "dataset":
+        readings = {dataset_id(words[:colon], words[colon + 1 :]): None for colon in colons}
+    else:
+        for first in colons:
+            for second in colons:
+                if first < second:
+                    dataset = dataset_id(words[:first], words[first + 1 : second])
+                    readings[dataset] = words[second + 1 :]
+    rows = connection.execute(
+        select(DatasetRow.uuid, DatasetRow.root_uuid).where(DatasetRow.uuid.in_(list(readings)))
+    ).all()
+    # If several exist, the longest name of a dataset is meant: the rest is the shortest field.
+    best = min(rows, key=lambda row: (len(readings[row[0]] or ""), row[0]), default=None)
+    return Node(kind, best[1], readings[best[0]]) if best is not None else None

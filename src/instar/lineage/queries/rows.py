@@ -1,0 +1,72 @@
+"""How rows are asked for and shown: times, pages, facets, and many ids at once."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
+
+import msgspec
+from sqlalchemy import select
+
+from instar.lineage.models import FacetContentRow, FacetRow
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+    from uuid import UUID
+
+    from sqlalchemy import Connection
+
+__all__ = ["Json", "Page", "chunks", "facets_of", "format_time"]
+
+Json = dict[str, Any]
+T = TypeVar("T")
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_CHUNK: Final = 400  # SQLite joins at most 500 selects
+
+
+class Page(NamedTuple):
+    """Which part of a list is wanted."""
+
+    limit: int = 100
+    offset: int = 0
+
+
+def format_time(at: int | None) -> str | None:
+    """Write a time as ISO 8601 in UTC."""
+    if at is None:
+        return None
+    moment = _EPOCH + timedelta(microseconds=at)
+    return moment.isoformat(timespec="microseconds" if at % 1000 else "milliseconds").replace("+00:00", "Z")
+
+
+def chunks(values: Iterable[T], size: int = _CHUNK) -> Iterator[Sequence[T]]:
+    """Yield values a few hundred at a time."""
+    found = list(values)
+    for start in range(0, len(found), size):
+        yield found[start : start + size]
+
+
+def facets_of(connection: Connection, owners: Iterable[UUID], *scopes: str) -> dict[UUID, dict[str, Json]]:
+    """Return the facets of owners by name, without those that were deleted."""
+    found = stamped_facets(connection, owners, *scopes)
+    return {owner: {name: facet for name, (_, facet) in facets.items()} for owner, facets in found.items()}
+
+
+def stamped_facets(
+    connection: Connection, owners: Iterable[UUID], *scopes: str
+) -> dict[UUID, dict[str, tuple[str, Json]]]:
+    """Return the facets of owners by name, each with the stamp of the event that gave it."""
+    found: dict[UUID, dict[str, tuple[str, Json]]] = {}
+    for some in chunks(set(owners)):
+        rows = connection.execute(
+            select(FacetRow.owner_uuid, FacetRow.name, FacetRow.stamp, FacetContentRow.payload)
+            .join(FacetContentRow, FacetContentRow.uuid == FacetRow.content_uuid)
+            .where(FacetRow.owner_uuid.in_(some), FacetRow.scope.in_(scopes))
+            .order_by(FacetRow.name)
+        )
+        for owner, name, stamp, payload in rows:
+            facet = msgspec.json.decode(payload)
+            if facet.get("_deleted") is not True:
+                found.setdefault(owner, {})[name] = stamp, facet
+    return found

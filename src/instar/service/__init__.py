@@ -1,0 +1,1 @@
+"""The lineage service: OpenLineage in, the Marquez API out, over HTTP."""

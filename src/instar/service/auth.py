@@ -1,0 +1,97 @@
+"""Who may ask: bearer tokens with scopes; without tokens, only this machine and no foreign web page."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from instar.errors import UsageError
+from instar.service.bodies import BadRequestError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Guard", "is_loopback", "read_tokens"]
+
+SCOPES: Final = frozenset({"read", "write"})
+_LEAST_LENGTH: Final = 16
+
+
+def read_tokens(path: str) -> dict[str, frozenset[str]]:
+    """Read a file of tokens: on each line a token and its scopes, such as `s3cr3t… read,write`.
+
+    Tokens are kept as hashes. Empty lines and those that begin with # are ignored.
+    """
+    try:
+        lines = Path(path).read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read the tokens in {path}: {error}") from None
+    found: dict[str, frozenset[str]] = {}
+    for number, line in enumerate(lines, start=1):
+        words = line.split()
+        if not words or line.lstrip().startswith("#"):
+            continue
+        scopes = frozenset("".join(words[1:]).split(",")) - {""}
+        if len(words[0]) < _LEAST_LENGTH or not scopes or not scopes <= SCOPES:
+            raise UsageError(
+                f"line {number} of {path} has no token of at least {_LEAST_LENGTH} characters, followed by "
+                "its scopes: read, write or read,write"
+            )
+        found[_digest(words[0])] = scopes
+    if not found:
+        raise UsageError(f"there are no tokens in {path}")
+    return found
+
+
+def is_loopback(host: str) -> bool:
+    """Whether a host is this machine and nothing else."""
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"
+
+
+class Guard:
+    """Decides whether a request may pass."""
+
+    def __init__(self, tokens: dict[str, frozenset[str]] | None) -> None:
+        self.tokens = tokens
+
+    def check(self, headers: Mapping[str, str], *, writes: bool) -> None:
+        """Let a request pass, or raise."""
+        if self.tokens is None:
+            self._check_local(headers)
+            return
+        scheme, _, token = headers.get("authorization", "").partition(" ")
+        scopes = self._scopes(token.strip()) if scheme.lower() == "bearer" else None
+        if scopes is None:
+            challenge = {"WWW-Authenticate": 'Bearer realm="instar"'}
+            raise BadRequestError(401, "send a token: Authorization: Bearer TOKEN", challenge)
+        needed = "write" if writes else "read"
+        if needed not in scopes:
+            raise BadRequestError(403, f"this token does not have the scope {needed}")
+
+    def _scopes(self, token: str) -> frozenset[str] | None:
+        """Look at every token, so that the time taken says nothing about any of them."""
+        digest, found = _digest(token), None
+        for known, scopes in (self.tokens or {}).items():
+            if hmac.compare_digest(known, digest):
+                found = scopes
+        return found
+
+    def _check_local(self, headers: Mapping[str, str]) -> None:
+        """Refuse what a web page of somebody else sends through the browser of who sits here."""
+        host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+        if not is_loopback(host):
+            raise BadRequestError(403, "without tokens, this service answers only to localhost")
+        origin = headers.get("origin")
+        if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+            raise BadRequestError(403, "without tokens, this service does not answer to other web pages")
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode("utf-8", "surrogateescape")).hexdigest()
