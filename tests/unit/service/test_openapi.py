@@ -19,9 +19,8 @@ if TYPE_CHECKING:
     from tests.service import Client
 
 DOCUMENT = schemathesis.openapi.from_dict(describe(ENDPOINTS))
-OPERATIONS = {
-    operation.label: operation for operation in (found.ok() for found in DOCUMENT.get_all_operations())
-}
+FOUND: list[Any] = list(DOCUMENT.get_all_operations())
+OPERATIONS = {operation.label: operation for operation in (found.ok() for found in FOUND)}
 
 
 @pytest.fixture(scope="module")
