@@ -4,8 +4,7 @@ from instar.api.evolver import Evolver
 from instar.api.history import CommitInfo
 from instar.api.listen import Changes, Listen
 from instar.api.open import open_store
-from instar.api.register import register
-from instar.api.reports import scan_reports
+from instar.api.sessions import register, scan_reports
 from instar.api.snapshot import Snapshot
 from instar.api.store import Store
 from instar.api.stream import Stream, StreamSnapshot, StreamTable

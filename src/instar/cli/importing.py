@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from pathlib import PurePosixPath
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 from rich.progress import (
@@ -29,13 +30,22 @@ from instar.cli.output import (
 from instar.errors import TableNotFoundError, UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from pyspark.sql import SparkSession
 
     from instar import Store, Table
 
-__all__ = ["Format", "import_files"]
+__all__ = ["Format", "guess_format", "import_files"]
+
+_SUFFIXES: Final = {
+    ".parquet": "parquet",
+    ".csv": "csv",
+    ".json": "json",
+    ".jsonl": "json",
+    ".ndjson": "json",
+}
+_COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
 
 
 class Format(StrEnum):
@@ -80,15 +90,14 @@ def import_files(  # noqa: PLR0913 -- options of a command
             raise TableNotFoundError(table)
         if target is not None and order_by:
             raise UsageError(f"`{table}` is there already, and its order stays: leave out --order-by")
+        kind = str(file_format) if file_format is not None else guess_format(files)
         with working("starting Spark"):
-            from instar.spark.native.files import file_format as guess_format  # noqa: PLC0415 -- slow
-            from instar.spark.native.files import naming_misfits, read_files  # noqa: PLC0415
-            from instar.spark.query import spark_errors  # noqa: PLC0415
+            from instar.spark.commands.files import naming_misfits, read_files  # noqa: PLC0415 -- slow
+            from instar.spark.commands.query import spark_errors  # noqa: PLC0415
             from instar.spark.session import cancelling, local_session  # noqa: PLC0415
 
             spark = local_session("instar import")
         with spark_errors():
-            kind = str(file_format) if file_format is not None else guess_format(files)
             with working("looking at the files"), cancelling(spark):
                 frame = read_files(spark, files, kind, None if target is None else target.schema)
             made = target is None
@@ -116,6 +125,23 @@ def import_files(  # noqa: PLR0913 -- options of a command
     )
 
 
+def guess_format(paths: Sequence[str]) -> str:
+    """Guess a format from the names of files."""
+    formats = {_named_format(path) for path in paths}
+    found = formats.pop() if len(formats) == 1 else None
+    if found is None:
+        raise UsageError(f"cannot tell the format of {', '.join(paths)} from the names: say --format")
+    return found
+
+
+def _named_format(path: str) -> str | None:
+    """Return the format that the name of a file or directory ends with, compressed or not."""
+    suffixes = PurePosixPath(path.lower()).suffixes
+    if suffixes and suffixes[-1] in _COMPRESSED:
+        suffixes.pop()
+    return _SUFFIXES.get(suffixes[-1]) if suffixes else None
+
+
 def _find(store: Store, name: str) -> Table | None:
     try:
         return store.table(name)
@@ -130,7 +156,7 @@ def _progress(spark: SparkSession, what: str) -> Iterator[None]:
     if not terminal.is_terminal:
         yield
         return
-    from instar.spark.progress import watched  # noqa: PLC0415 -- slow
+    from instar.spark.commands.progress import watched  # noqa: PLC0415 -- slow
 
     said = TextColumn("{task.description}", markup=False)
     columns = (SpinnerColumn(), said, BarColumn(), MofNCompleteColumn())

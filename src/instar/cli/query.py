@@ -44,7 +44,7 @@ def query(
     most = _SHOWN if limit is None and not as_json else limit
     with open_store(store, consensus) as opened:
         with working("starting Spark"):
-            from instar.spark.query import query_frame, row_values, spark_errors  # noqa: PLC0415 -- slow
+            from instar.spark.commands.query import query_frame, row_values, spark_errors  # noqa: PLC0415 -- slow
             from instar.spark.session import cancelling, local_session  # noqa: PLC0415
 
             spark = local_session("instar query").newSession()

@@ -1,6 +1,6 @@
 """Tables on Spark: the only place that imports pyspark."""
 
-from instar.spark.native.reports import reports_of
+from instar.spark.native.plans import reports_of
 from instar.spark.native.scan import snapshot_frame
 from instar.spark.native.views import following_frame, make_view, make_views
 from instar.spark.source.data_source import register_source

@@ -1,7 +1,6 @@
 """Tables without an engine: their logs, rollups, leases and housekeeping."""
 
-from instar.table.housekeeping.clock import check_clock
-from instar.table.housekeeping.vacuum import VacuumReport, vacuum_store, vacuum_table
+from instar.table.housekeeping.vacuum import VacuumReport, check_clock, vacuum_store, vacuum_table
 from instar.table.log.entries import Entry
 from instar.table.log.leases import Lease, LeaseKeeper
 from instar.table.log.manifest import load_parts

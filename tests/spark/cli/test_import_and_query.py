@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import instar
+from instar.cli.importing import guess_format
 from instar.errors import UsageError
-from instar.spark.native.files import file_format
 from tests.unit.cli.command import instar as run
 
 if TYPE_CHECKING:
@@ -211,6 +211,6 @@ def test_the_end_of_a_name_tells_the_format(path: str, expected: str | None) -> 
     """Only the end, and before it what says how the file is compressed."""
     if expected is None:
         with pytest.raises(UsageError, match="say --format"):
-            file_format([path])
+            guess_format([path])
     else:
-        assert file_format([path, path]) == expected
+        assert guess_format([path, path]) == expected

@@ -1,17 +1,22 @@
-"""Physical plans of Spark: the scans in them, and what these read."""
+"""Physical plans of Spark: the scans in them, what these read, and what they skip."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
 from instar.spark.native.file_index import find_index
+from instar.spark.native.filters import Filters
+from instar.spark.native.gateway import gateway_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from instar.spark.native.file_index import PartIndex
+    from pyspark.sql import DataFrame
 
-__all__ = ["columns_read", "table_scans"]
+    from instar.spark.native.file_index import PartIndex
+    from instar.table.read.report import ScanReport
+
+__all__ = ["columns_read", "reports_of", "table_scans"]
 
 
 def table_scans(plan: Any, *, cached: bool = False) -> Iterator[tuple[PartIndex, Any]]:  # noqa: ANN401 -- physical plans
@@ -62,3 +67,14 @@ def columns_read(plan: Any, label: str) -> frozenset[str] | None:  # noqa: ANN40
         if index.toString() == label
     ]
     return frozenset().union(*found) if found else None
+
+
+def reports_of(frame: DataFrame) -> list[ScanReport]:
+    """Plan a frame, and report on each of its scans of instar tables, in the order of the plan."""
+    gateway = gateway_of(frame.sparkSession)
+    plan = frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 -- PySpark has no public way to it
+    reports = (
+        index.report(Filters(gateway, scan.partitionFilters(), scan.dataFilters()))
+        for index, scan in table_scans(plan)
+    )
+    return [report for report in reports if report is not None]

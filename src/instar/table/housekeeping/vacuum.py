@@ -25,7 +25,7 @@ from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
-from instar.errors import CorruptTableError, NotFoundError, StorageError, TableNotFoundError
+from instar.errors import CorruptTableError, NotFoundError, StorageError, TableNotFoundError, UsageError
 from instar.state import Appended, Compacted
 from instar.state.chunk import FILES
 from instar.table.layout import TABLES, lease_key, rollup_key, rollups, table_of, table_root, write_of
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from instar.table.log.leases import Lease
     from instar.table.services import Services
 
-__all__ = ["VacuumReport", "vacuum_store", "vacuum_table"]
+__all__ = ["VacuumReport", "check_clock", "vacuum_store", "vacuum_table"]
 
 
 class VacuumReport(NamedTuple):
@@ -108,6 +108,26 @@ def vacuum_store(services: Services, *, grace_ms: int, dry_run: bool = False) ->
     if not dry_run:
         services.blob.delete(stored.key for stored in doomed)
     return _report([*strays, *unfinished], doomed)
+
+
+def check_clock(services: Services) -> None:
+    """Raise if this machine's clock is ahead of the store's: what is young would look old, and be deleted.
+
+    The store tells its time by when it received a small object, which belongs to no table.
+    """
+    if services.most_ahead_ms is None:
+        return
+    now = services.clock()
+    probe = lease_key(services.new_id(), "clock")
+    services.blob.put(probe, b"")
+    stored = services.blob.stat(probe)
+    services.blob.delete([probe])
+    ahead = 0 if stored is None else now - stored.modified_ms
+    if ahead > services.most_ahead_ms:
+        raise UsageError(
+            f"cannot vacuum: the clock of this machine is {ahead / 60_000:.0f} minutes ahead of the store's, "
+            "so files that are being written would look old. Nothing was deleted; set the clock right first."
+        )
 
 
 class _Sweep:

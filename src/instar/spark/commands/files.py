@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import json
 from contextlib import contextmanager
-from pathlib import PurePosixPath
 from typing import TYPE_CHECKING, Any, Final
 
 from py4j.protocol import Py4JJavaError
@@ -23,29 +22,12 @@ if TYPE_CHECKING:
 
     from instar.schema import Schema
 
-__all__ = ["SUFFIXES", "file_format", "naming_misfits", "read_files"]
+__all__ = ["naming_misfits", "read_files"]
 
-SUFFIXES: Final = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-}
-_COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
 _STRICT: Final = {"mode": "FAILFAST"}
 _CSV: Final = {"header": "true", "enforceSchema": "false"}
 _RECORD: Final = "_instar_record"
 _FILE: Final = "_instar_file"
-
-
-def file_format(paths: Sequence[str]) -> str:
-    """Guess a format from the names of files."""
-    formats = {_named_format(path) for path in paths}
-    found = formats.pop() if len(formats) == 1 else None
-    if found is None:
-        raise UsageError(f"cannot tell the format of {', '.join(paths)} from the names: say --format")
-    return found
 
 
 def read_files(spark: SparkSession, paths: Sequence[str], kind: str, schema: Schema | None) -> DataFrame:
@@ -106,14 +88,6 @@ def _parse_record(text: str, kind: str, names: Sequence[str]) -> dict[str, Any]:
     except ValueError:
         return {}
     return record if isinstance(record, dict) else {}
-
-
-def _named_format(path: str) -> str | None:
-    """Return the format that the name of a file or directory ends with, compressed or not."""
-    suffixes = PurePosixPath(path.lower()).suffixes
-    if suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-    return SUFFIXES.get(suffixes[-1]) if suffixes else None
 
 
 def _typed(found: StructType, schema: Schema | None) -> StructType:

@@ -1,15 +1,16 @@
-"""`instar.register`: the tables of a store in Spark SQL."""
+"""What a session of Spark gets: `instar.register`, the tables of a store, and `instar.scan_reports`."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from instar.api.store import Store
+    from instar.table.read.report import ScanReport
 
-__all__ = ["register"]
+__all__ = ["register", "scan_reports"]
 
 
 def register(spark: SparkSession, store: Store) -> list[str]:
@@ -30,3 +31,15 @@ def register(spark: SparkSession, store: Store) -> list[str]:
 
     register_source(spark)
     return make_views(spark, {table.name: table.follow for table in store.find_tables()})
+
+
+def scan_reports(frame: DataFrame) -> list[ScanReport]:
+    """Plan a DataFrame without running it, and report on each scan of an instar table in it.
+
+    The filters are those that Spark's optimizer has pushed down to each scan. A table that holds retractions
+    is scanned twice: once as it is, and once where rows have to be added up. A view is always scanned twice,
+    for its table may come to hold some. A subquery runs once, and is reported once.
+    """
+    from instar.spark import reports_of  # noqa: PLC0415 -- only who needs Spark loads it
+
+    return reports_of(frame)
