@@ -7,7 +7,7 @@ Decoding is in `instar.compat.protobuf`; writing what was decoded is in `instar.
 from __future__ import annotations
 
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -29,7 +29,7 @@ __all__ = [
     "QUARANTINE",
     "add_protobuf",
     "load_stored_encoding",
-    "number_by_path",
+    "number_by_message",
     "quarantine_name",
     "stored_encodings",
 ]
@@ -38,8 +38,6 @@ QUARANTINE: Final = "record binary, version string, reason string, stored boolea
 """The columns of the table beside a stream that keeps records which the stream could not take whole."""
 
 _SETTING: Final = "protobuf."
-
-Path = tuple[int, ...]
 
 
 def quarantine_name(stream: str) -> str:
@@ -77,10 +75,12 @@ def plan_protobuf(catalog: Catalog, version: str, encoding: Encoding) -> Sequenc
     fields = columns(given, encoding.message)
     others = [
         (columns(described, described.roots[0]), catalog.versions[as_version(number)].schema)
-        for number, described in ((number, describe_encoding(it)) for number, it in stored.items())
+        for number, described in (
+            (it, describe_encoding(stored[it])) for it in sorted(stored, key=as_version, reverse=True)
+        )
     ]
     if others:
-        schema = number_by_path(fields, others, count(catalog.history.next_field_id))
+        schema = number_by_message(fields, others, count(catalog.history.next_field_id))
         changes = add_version(catalog, wanted, schema, by_id=True)
     else:
         changes = add_version(catalog, wanted, Schema(number_fields(fields)))
@@ -110,55 +110,58 @@ def stored_encodings(catalog: Catalog) -> dict[str, Encoding]:
     }
 
 
-def number_by_path(
+def number_by_message(
     fields: tuple[Field, ...],
     known: Sequence[tuple[tuple[Field, ...], Schema]],
     fresh: Iterator[int],
 ) -> Schema:
-    """Give each column the id of the column with the same path of field numbers, and fresh ids to the rest.
+    """Give each column the id of the field with its number in the same message, and fresh ids to the rest.
 
     `fields` have field numbers for ids. `known` are the columns of other versions, with field numbers too,
-    and the schemas under which the stream knows them.
+    and the schemas under which the stream knows them, the highest version first. A field that only changed
+    its number keeps its column: each record is decoded by its own version.
     """
-    ids: dict[Path, int] = {}
+    columns_known = _KnownColumns({}, {})
     for numbered, schema in known:
-        _collect(numbered, schema.fields, (), ids)
-    return Schema(_number(fields, (), ids, fresh))
+        columns_known.collect(numbered, schema.fields, 0)
+    return Schema(columns_known.number(fields, 0, fresh))
 
 
-def _collect(
-    numbered: tuple[Field, ...], stored: tuple[Field, ...], above: Path, ids: dict[Path, int]
-) -> None:
-    names = {field.name: field for field in stored}
-    for field in numbered:
-        same = names.get(field.name)
-        if same is not None:
-            path = (*above, field.id)
-            ids.setdefault(path, same.id)
-            _collect(_inside(field.type), _inside(same.type), path, ids)
+class _KnownColumns(NamedTuple):
+    """The ids of columns, by the id of the column around them and their number or name in it."""
 
+    numbers: dict[tuple[int, int], int]
+    names: dict[tuple[int, str], int]
 
-def _number(
-    fields: tuple[Field, ...], above: Path, ids: dict[Path, int], fresh: Iterator[int]
-) -> tuple[Field, ...]:
-    found = []
-    for field in fields:
-        path = (*above, field.id)
-        if path not in ids:
-            ids[path] = next(fresh)
-        found.append(Field(ids[path], field.name, _number_type(field.type, path, ids, fresh), field.nullable))
-    return tuple(found)
+    def collect(self, numbered: tuple[Field, ...], stored: tuple[Field, ...], parent: int) -> None:
+        names = {field.name: field for field in stored}
+        for field in numbered:
+            same = names.get(field.name)
+            if same is not None:
+                self.numbers.setdefault((parent, field.id), same.id)
+                self.names.setdefault((parent, field.name.lower()), same.id)
+                self.collect(_inside(field.type), _inside(same.type), same.id)
 
+    def number(self, fields: tuple[Field, ...], parent: int, fresh: Iterator[int]) -> tuple[Field, ...]:
+        claimed = {self.numbers.get((parent, field.id)) for field in fields}
+        found = []
+        for field in fields:
+            given = self.numbers.get((parent, field.id))
+            if given is None:
+                given = self.names.get((parent, field.name.lower()))
+                given = next(fresh) if given is None or given in claimed else given
+            found.append(Field(given, field.name, self.number_type(field.type, given, fresh), field.nullable))
+        return tuple(found)
 
-def _number_type(type_: Type, path: Path, ids: dict[Path, int], fresh: Iterator[int]) -> Type:
-    match type_:
-        case Struct(fields=members):
-            return Struct(_number(members, path, ids, fresh))
-        case List(element=element, element_nullable=nullable):
-            return List(_number_type(element, path, ids, fresh), nullable)
-        case Map(key=key, value=value, value_nullable=nullable):
-            return Map(key, _number_type(value, path, ids, fresh), nullable)
-    return type_
+    def number_type(self, type_: Type, parent: int, fresh: Iterator[int]) -> Type:
+        match type_:
+            case Struct(fields=members):
+                return Struct(self.number(members, parent, fresh))
+            case List(element=element, element_nullable=nullable):
+                return List(self.number_type(element, parent, fresh), nullable)
+            case Map(key=key, value=value, value_nullable=nullable):
+                return Map(key, self.number_type(value, parent, fresh), nullable)
+        return type_
 
 
 def _inside(type_: Type) -> tuple[Field, ...]:

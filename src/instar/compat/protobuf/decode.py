@@ -36,6 +36,9 @@ __all__ = ["Decoded", "Decoder"]
 Values = list[Any]
 
 _MICROS: Final = 1_000_000
+_BILLION: Final = 10**9
+_SECONDS: Final = attrgetter("seconds")
+_NANOS: Final = attrgetter("nanos")
 _FIRST_SECOND: Final = -62_135_596_800
 _LAST_SECOND: Final = 253_402_300_799
 _LONGEST: Final = 315_576_000_000
@@ -80,27 +83,42 @@ class Decoder:
     def decode(self, records: pa.Array | pa.ChunkedArray | Sequence[bytes | None]) -> Decoded:
         """Decode records; nothing that is wrong with one of them raises."""
         given = records.to_pylist() if hasattr(records, "to_pylist") else list(records)
-        messages: list[Message] = []
-        positions: list[int] = []
-        unknown: set[int] = set()
         rejected: dict[int, str] = {}
-        for at, record in enumerate(given):
-            message = self._class()
-            problem = self._parse(message, record)
-            if problem is not None:
-                rejected[at] = problem
-                continue
-            size = message.ByteSize()
+        messages, positions = self._parse_all(given) or self._parse_each(given, rejected)
+        sizes = list(map(self._class.ByteSize, messages))
+        for message in messages:
             message.DiscardUnknownFields()
-            if message.ByteSize() != size:
-                unknown.add(at)
-            messages.append(message)
-            positions.append(at)
+        known = map(self._class.ByteSize, messages)
+        unknown = {at for at, before, after in zip(positions, sizes, known, strict=True) if before != after}
         batches = [*self._build(messages, positions, rejected)]
         table = pa.Table.from_batches(batches, self._arrow).combine_chunks()
         rows = table.to_batches()[0] if table.num_rows else self._empty()
         kept = [at for at in positions if at not in rejected]
         return Decoded(rows, kept, dict(sorted(rejected.items())), frozenset(unknown - rejected.keys()))
+
+    def _parse_all(self, given: list[bytes | None]) -> tuple[list[Message], list[int]] | None:
+        """Parse records at once; None if they have to be looked at one by one."""
+        if self._has_required:
+            return None
+        try:
+            return list(map(self._class.FromString, given)), list(range(len(given)))
+        except (DecodeError, TypeError):
+            return None
+
+    def _parse_each(
+        self, given: list[bytes | None], rejected: dict[int, str]
+    ) -> tuple[list[Message], list[int]]:
+        """Parse records one by one, and put aside those that are none."""
+        messages, positions = [], []
+        for at, record in enumerate(given):
+            message = self._class()
+            problem = self._parse(message, record)
+            if problem is None:
+                messages.append(message)
+                positions.append(at)
+            else:
+                rejected[at] = problem
+        return messages, positions
 
     def _parse(self, message: Message, record: bytes | None) -> str | None:
         """Fill a message, or say what is wrong with the record."""
@@ -166,14 +184,14 @@ def _column_of(
         element = _values_of(field, above, into.value_type)
 
         def build_list(messages: Values) -> pa.Array:
-            lists = [get(message) for message in messages]
+            lists = list(map(get, messages))
             values = element(list(chain.from_iterable(lists)))
             return pa.ListArray.from_arrays(_offsets(lists), values, type=into)
 
         return build_list
     single = _values_of(field, above, into)
     if not field.has_presence:
-        return lambda messages: single([get(message) for message in messages])
+        return lambda messages: single(list(map(get, messages)))
     name = field.name
 
     def build_optional(messages: Values) -> pa.Array:
@@ -204,7 +222,7 @@ def _values_of(
     """Return what builds an array from values of a field, some of which may be None."""
     if field.enum_type is not None:
         names = {value.number: value.name for value in reversed(field.enum_type.values)}
-        return lambda values: pa.array([_enum_name(names, value) for value in values], into)
+        return lambda values: pa.array(_enum_names(names, values), into)
     if field.message_type is not None:
         return _messages_of(field.message_type, above, into, field.name)
     if pa.types.is_decimal(into):
@@ -212,9 +230,15 @@ def _values_of(
     return lambda values: pa.array(values, into)
 
 
-def _enum_name(names: dict[int, str], number: int | None) -> str | None:
-    """Return the name of a value; a number that the enum does not list is its own name."""
-    return None if number is None else names.get(number) or str(number)
+def _enum_names(names: dict[int, str], numbers: Values) -> Values:
+    """Return the names of values; a number that the enum does not list is its own name."""
+    found: Values = list(map(names.get, numbers))
+    if None in found:
+        return [
+            str(number) if name is None and number is not None else name
+            for name, number in zip(found, numbers, strict=True)
+        ]
+    return found
 
 
 def _messages_of(
@@ -260,14 +284,17 @@ def _offsets(lists: Sequence[Any]) -> pa.Array:
 
 def _times(values: Values, into: pa.DataType, name: str, bounds: tuple[int, int]) -> pa.Array:
     """Turn seconds and nanoseconds into microseconds; what is finer is cut off, toward the past."""
-    found = []
-    for value in values:
-        if value is not None and not (bounds[0] <= value.seconds <= bounds[1] and abs(value.nanos) < 10**9):
-            raise ValueError(
-                f"`{name}` is out of range: {value.seconds} seconds and {value.nanos} nanoseconds"
-            )
-        found.append(None if value is None else value.seconds * _MICROS + value.nanos // 1000)
-    return pa.array(found, pa.int64()).cast(into)
+    absent = np.fromiter((value is None for value in values), bool, len(values))
+    present = [value for value in values if value is not None] if absent.any() else values
+    seconds = np.fromiter(map(_SECONDS, present), np.int64, len(present))
+    nanos = np.fromiter(map(_NANOS, present), np.int64, len(present))
+    wrong = (seconds < bounds[0]) | (seconds > bounds[1]) | (np.abs(nanos) >= _BILLION)
+    if wrong.any():
+        at = int(wrong.argmax())
+        raise ValueError(f"`{name}` is out of range: {seconds[at]} seconds and {nanos[at]} nanoseconds")
+    micros = np.zeros(len(values), np.int64)
+    micros[~absent] = seconds * _MICROS + nanos // 1000
+    return pa.array(micros, pa.int64(), mask=absent).cast(into)
 
 
 def _json(value: Message | None) -> str | None:
