@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
+from instar.errors import CountOverflowError, NegativeCountError
 from instar.schema import List, Map, Primitive, Struct, field_name
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.relation import looks_physical, shown_column
+from instar.spark.native.relay import count_mark
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pyspark.sql import DataFrame
 
+    from instar.errors import InstarError
     from instar.schema import Field, Type
 
 __all__ = ["add_up"]
@@ -56,12 +59,14 @@ def _pieces(table: str, shown: Sequence[Column]) -> Column:
     """Return numbers that together are the count, each small enough for an array; or fail."""
     count = F.col(_COUNT)
     row = F.to_json(F.struct(*shown))
-    described = [F.lit(": its count is "), count.cast("string"), F.lit(". The row: "), row]
-    negative = f"instar: `{table}` holds a row that was retracted more often than it was added"
-    too_many = f"instar: `{table}` holds a row whose diffs add up to more than 64 bits can hold"
+    facts = F.struct(F.lit(table).alias("table"), count.cast("string").alias("count"), row.alias("row"))
+
+    def fail(kind: type[InstarError]) -> Column:
+        return F.raise_error(F.concat(F.lit(count_mark(kind)), F.to_json(facts))).cast("bigint")
+
     checked = (
-        F.when(count < 0, F.raise_error(F.concat(F.lit(negative), *described)).cast("bigint"))
-        .when(count > _MOST, F.raise_error(F.concat(F.lit(too_many), *described)).cast("bigint"))
+        F.when(count < 0, fail(NegativeCountError))
+        .when(count > _MOST, fail(CountOverflowError))
         .otherwise(count.cast("bigint"))
     )
     whole = F.array_repeat(F.lit(_PIECE), F.floor(checked / _PIECE).cast("int"))

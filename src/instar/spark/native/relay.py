@@ -3,11 +3,12 @@
 Spark calls back into Python while it plans a query. What is raised there travels through the JVM as
 text; here it is kept under a key in that text, and raised again where PySpark would raise Py4J's error.
 Only the error itself is kept, without the frames that it was raised in: these hold leases and much else.
-A negative count is found by Spark's own tasks, which can say it only in words: those are read.
+A wrong count is found by Spark's own tasks, which can only raise text: the code of the error, and JSON.
 """
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 import threading
@@ -25,22 +26,14 @@ from instar.spark.native.callbacks import hold_answer
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-__all__ = ["install", "relayed"]
+__all__ = ["count_mark", "install", "relayed"]
 
 F = TypeVar("F", bound="Callable[..., Any]")
 
 _MARK: Final = re.compile(r"instar-error-([0-9a-f]{32})\b")
-_RAISED: Final = re.compile(
-    r"(?:\[USER_RAISED_EXCEPTION\]|java\.lang\.RuntimeException:) "
-    r"instar: `(?P<table>.*?)` holds a row (?P<what>that was retracted more often than it was added|"
-    r"whose diffs add up to more than 64 bits can hold)"
-    r"(?:: its count is (?P<count>-?\d+)\. The row: (?P<row>[^\n]*))?"
-)
-"""What a task says that has raised it.
-
-The sentence alone is in the plan of every frame that adds rows up, and Spark's complaints print the plan.
-"""
-_STATE: Final = re.compile(r"\s*SQLSTATE: \w+$")
+_COUNTS: Final = {kind.code: kind for kind in (NegativeCountError, CountOverflowError)}
+_COUNT: Final = re.compile(rf"instar-({'|'.join(_COUNTS)}) (?=\{{\")")
+"""What a task raises: JSON follows. The plan of every frame that adds rows up has the mark without it."""
 _KEPT: Final = 1000
 _errors: OrderedDict[str, InstarError] = OrderedDict()
 _lock = threading.Lock()
@@ -91,15 +84,21 @@ def install() -> None:
     py4j.java_gateway.get_return_value = get_return_value
 
 
+def count_mark(kind: type[InstarError]) -> str:
+    """Return what a task says before the JSON of the table, the count and the row that are wrong."""
+    return f"instar-{kind.code} "
+
+
 def _find(text: str) -> InstarError | None:
     """Return the error that a text of the JVM's is about, if it is one of ours."""
-    raised = _RAISED.search(text)
+    raised = _COUNT.search(text)
     if raised is not None:
-        table, what, count, row = raised.group("table", "what", "count", "row")
-        described = f"one of `{table}`" if row is None else _STATE.sub("", row)
-        if what.startswith("whose"):
-            return CountOverflowError(described, None if count is None else int(count))
-        return NegativeCountError(described, None if count is None else int(count))
+        kind = _COUNTS[raised[1]]
+        try:
+            facts, _ = json.JSONDecoder().raw_decode(text, raised.end())
+            return kind(facts["row"], int(facts["count"]))
+        except (KeyError, TypeError, ValueError):  # cut off, or not of a task of ours
+            return kind("not told by Spark", None)
     match = _MARK.search(text)
     if match is None:
         return None
