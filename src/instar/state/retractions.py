@@ -43,7 +43,9 @@ class Retraction(msgspec.Struct, frozen=True, array_like=True):
 class SheetRef(msgspec.Struct, frozen=True, array_like=True):
     """A sheet of retractions: where it is, what is in it, and the digest of its directory.
 
-    `header` is set where all of it is of one batch; then the sheet itself does not say so.
+    `header` is set where all of it is of one batch; then the sheet itself does not say so. `own` is set where
+    it is about the parts of that very batch, whose seqno was not known when it was written; then it has the
+    times of the retractions, which are older than the batch.
     """
 
     key: str
@@ -53,6 +55,7 @@ class SheetRef(msgspec.Struct, frozen=True, array_like=True):
     retractions: int
     rows: int
     header: BatchHeader | None = None
+    own: bool = False
 
 
 class SheetEntry(msgspec.Struct, frozen=True, array_like=True):
@@ -124,6 +127,11 @@ def decode_sheet(data: bytes, ref: SheetRef) -> Sequence[SheetEntry]:
     if ref.header is None:
         return entries
     seqno, ts = ref.header.seqno, ref.header.upper - 1
+    if ref.own:
+        return tuple(
+            msgspec.structs.replace(entry, batch=seqno, place=Place(seqno, entry.place.ordinal))
+            for entry in entries
+        )
     return tuple(msgspec.structs.replace(entry, batch=seqno, ts=ts) for entry in entries)
 
 

@@ -16,7 +16,7 @@ from msgspec.structs import replace as replace_struct
 
 from instar.errors import SchemaMismatchError, UpperMismatchError, UsageError
 from instar.parts import PartLimits
-from instar.state import Appended, BatchHeader, Compacted, NewBatch, PlacedPart, Retraction
+from instar.state import Appended, BatchHeader, Compacted, NewBatch, Place, PlacedPart, Retraction
 from instar.state.commands import advance_since, append, check_schema_id, compact, evolve
 from instar.state.retractions import encode_bitmap
 from instar.table.log.rollup import ChunkWriter
@@ -29,12 +29,12 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from instar.schema import Schema
-    from instar.state import ChunkRef, Part, Place, SheetRef, Step, TableState
+    from instar.state import ChunkRef, Part, SheetRef, Step, TableState
     from instar.table.log.table_log import Committed, TableLog
     from instar.table.services import Services
     from instar.table.write.store import Rows, StoredPart, WriterSchema
 
-__all__ = ["INLINE_PARTS", "PartWriter", "Takes", "begin_write", "move_since", "resume_write"]
+__all__ = ["INLINE_PARTS", "Gone", "PartWriter", "Takes", "begin_write", "move_since", "resume_write"]
 
 INLINE_PARTS: Final = 64
 """A commit carries at most this many parts itself."""
@@ -59,6 +59,14 @@ class Takes(NamedTuple):
     positions: Mapping[Place, BitMap]
     planned_at: int
     check: Callable[[TableState], None] = _allow
+
+
+class Gone(NamedTuple):
+    """Rows of a new part that were retracted before it was written: which part, when, and where they are."""
+
+    ordinal: int
+    ts: int
+    positions: BitMap
 
 
 class PartWriter:
@@ -181,13 +189,24 @@ class PartWriter:
         return self._log.commit(decide)
 
     def replace(
-        self, planned_at: int, removed: Collection[Place], size: tuple[int, int], batch: NewBatch | None
+        self,
+        planned_at: int,
+        removed: Collection[Place],
+        size: tuple[int, int],
+        batch: NewBatch | None,
+        gone: Sequence[Gone] = (),
+        removed_retracted: int = 0,
     ) -> Committed:
-        """Replace parts that a plan at seqno `planned_at` has read; `size` are their rows and bytes."""
+        """Replace parts that a plan at seqno `planned_at` has read; `size` are their rows and bytes.
+
+        `gone` are rows of the new parts that were retracted before; `removed_retracted` is how many rows of
+        the old ones were.
+        """
         if batch is not None:
             chunks, inline = self._laid_out(batch.parts, batch.schema_id)
-            batch = NewBatch(batch.lower, batch.upper, batch.schema_id, inline, chunks)
-        step = Compacted(tuple(sorted(set(removed))), *size, batch)
+            sheets = self._own_sheet(gone)
+            batch = NewBatch(batch.lower, batch.upper, batch.schema_id, inline, chunks, (), sheets)
+        step = Compacted(tuple(sorted(set(removed))), *size, batch, removed_retracted)
 
         def decide(state: TableState | None) -> tuple[Step, ...]:
             return compact(self._check(state), planned_at, step)
@@ -208,6 +227,16 @@ class PartWriter:
         if sum(len(item.bitmap) for item in items) <= INLINE_BITMAPS:
             return tuple(items), (), ()
         return (), (self._sheets.write((0, 0, item) for item in items),), tuple(item.place for item in items)
+
+    def _own_sheet(self, gone: Sequence[Gone]) -> tuple[SheetRef, ...]:
+        """Put retractions of parts whose places are not known yet in a sheet, if there are any."""
+        if not gone:
+            return ()
+        sheet = self._sheets.write(
+            (0, ts, Retraction(Place(0, ordinal), len(positions), encode_bitmap(positions)))
+            for ordinal, ts, positions in gone
+        )
+        return (replace_struct(sheet, own=True),)
 
     def _check(self, state: TableState | None) -> TableState:
         """Return a state that the parts can be committed to: they are still there, and so is their table."""

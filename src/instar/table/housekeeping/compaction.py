@@ -1,0 +1,204 @@
+"""Compaction: parts are rewritten together, sorted, under the latest schema, and swapped for what they were.
+
+Nobody notices: every read as of any time from `since` on gives the same rows before and after. Rows keep
+their times as far as these can still be told apart. Rows that are retracted stay so, by their new positions.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from instar.errors import PartsGoneError
+from instar.parts import decode_row
+from instar.schema import preserves_order
+from instar.state import NewBatch, Place
+from instar.state.chunk import FILES, PLACES, ROWS, TIMES
+from instar.table.housekeeping.plan import Candidate, Goals, plan_compaction
+from instar.table.housekeeping.rewrite import Input, Output, Work, carry_over
+from instar.table.log.manifest import load_parts
+from instar.table.log.sheets import Retractions, load_retractions
+from instar.table.write.append import Gone, begin_write
+from instar.table.write.rows import ATTEMPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+
+    from pyroaring import BitMap
+
+    from instar.state import TableState
+    from instar.table.housekeeping.plan import CompactionJob
+    from instar.table.log.table_log import Committed, TableLog
+    from instar.table.services import Services
+    from instar.table.write.append import PartWriter
+
+__all__ = ["CompactionReport", "Input", "Output", "Work", "compact_table", "find_work"]
+
+
+class Rewrite(Protocol):
+    """Reads, sorts and stores: in process, or on executors."""
+
+    def __call__(self, work: Work, /) -> Iterable[Output]:
+        """Store the rows of the inputs as new parts."""
+
+
+class CompactionReport(NamedTuple):
+    """What a compaction did."""
+
+    jobs: int = 0
+    """How many groups of parts were rewritten, each in a commit of its own."""
+    overtaken: int = 0
+    """How many were not, because others had replaced their parts meanwhile."""
+    parts_before: int = 0
+    parts_after: int = 0
+    rows: int = 0
+    """The updates that were read."""
+    bytes_before: int = 0
+    bytes_after: int = 0
+
+    def __add__(self, other: object) -> CompactionReport:
+        if not isinstance(other, CompactionReport):
+            return NotImplemented
+        return CompactionReport(*(one + two for one, two in zip(self, other, strict=True)))
+
+
+def find_work(services: Services, state: TableState, goals: Goals | None = None) -> list[CompactionJob]:
+    """Return what a compaction of a state would do, the most urgent first."""
+    wanted = goals or Goals(state.history.latest_id, sorted=bool(state.order_by))
+    return plan_compaction(_candidates(services, state).values(), wanted)
+
+
+def compact_table(
+    services: Services,
+    log: TableLog,
+    rewrite: Rewrite,
+    *,
+    goals: Callable[[TableState], Goals] | None = None,
+    tell: Callable[[int, int], None] = lambda _, __: None,
+) -> CompactionReport:
+    """Do what there is to do. `tell` hears how many bytes have been read, of how many."""
+    report = CompactionReport()
+    with log.pinned() as state:
+        jobs = find_work(services, state, None if goals is None else goals(state))
+        size = sum(job.size for job in jobs)
+        done = 0
+        for job in jobs:
+            tell(done, size)
+            report += _run(services, log, state, job, rewrite)
+            done += job.size
+        tell(done, size)
+    return report
+
+
+def _candidates(services: Services, state: TableState) -> dict[Place, Candidate]:
+    """Return what the planner has to know of each live part."""
+    live = load_parts(services.chunks, state, (), (PLACES, TIMES, FILES, ROWS))
+    retracted = load_retractions(services.chunks.sheets, state, as_of=state.since)
+    latest = state.history.latest
+    keeps_order = [preserves_order(schema, latest, state.order_by) for schema in state.history.schemas]
+    found = {}
+    for places, times, file, rows in zip(
+        *(live.columns[name].to_pylist() for name in (PLACES, TIMES, FILES, ROWS)), strict=True
+    ):
+        place = Place(places["batch"], places["ordinal"])
+        found[place] = Candidate(
+            place,
+            file["rows"],
+            file["size"],
+            (places["batch"], places["run"]),
+            times["schema_id"],
+            places["ordered"] and keeps_order[times["schema_id"]],
+            None if rows["first_row"] is None else decode_row(rows["first_row"]),
+            None if rows["last_row"] is None else decode_row(rows["last_row"]),
+            retracted.rows(place),
+        )
+    return found
+
+
+def _run(
+    services: Services, log: TableLog, state: TableState, job: CompactionJob, rewrite: Rewrite
+) -> CompactionReport:
+    """Rewrite the parts of one job, and swap them unless somebody else has replaced one of them."""
+    with begin_write(services, log) as writer:
+        work = _work(services, state, job, writer)
+        outputs = list(rewrite(work))
+        try:
+            _swap(services, log, writer, state, work, outputs)
+        except PartsGoneError:
+            services.blob.delete([output.part.key for output in outputs])
+            return CompactionReport(overtaken=1)
+    return CompactionReport(
+        1,
+        0,
+        len(work.inputs),
+        len(outputs),
+        job.rows,
+        job.size,
+        sum(output.part.size for output in outputs),
+    )
+
+
+def _work(services: Services, state: TableState, job: CompactionJob, writer: PartWriter) -> Work:
+    chosen = {part.place: part for part in job.parts}
+    live = load_parts(services.chunks, state, (), (PLACES, TIMES, FILES))
+    places = [Place(row["batch"], row["ordinal"]) for row in live.columns[PLACES].to_pylist()]
+    mine = live.keep(np.array([place in chosen for place in places], dtype=bool))
+    taken = _taken(load_retractions(services.chunks.sheets, state), chosen)
+    chosen_places = (place for place in places if place in chosen)
+    read = dict(zip(chosen_places, mine.written(state.history), strict=True))
+    inputs = tuple(
+        Input(place, part.run, read[place], part.ordered, tuple(taken.get(place, ())))
+        for place, part in chosen.items()
+    )
+    return Work(inputs, state.since, writer.plan(state.history.latest))
+
+
+def _taken(
+    retractions: Retractions, places: Iterable[Place], *, after: int = -1
+) -> dict[Place, list[tuple[int, BitMap]]]:
+    """Return what has been retracted of some parts, by commits after a seqno."""
+    wanted = [
+        found for place in places for found in retractions.by_place.get(place, ()) if found.batch > after
+    ]
+    taken: dict[Place, list[tuple[int, BitMap]]] = {}
+    for found, positions in retractions.read(wanted):
+        taken.setdefault(found.place, []).append((found.ts, positions))
+    return taken
+
+
+def _swap(
+    services: Services,
+    log: TableLog,
+    writer: PartWriter,
+    state: TableState,
+    work: Work,
+    outputs: Sequence[Output],
+) -> Committed:
+    """Commit the swap. What was retracted of the inputs meanwhile is retracted by value of the outputs."""
+    places = [item.place for item in work.inputs]
+    times = [item.written for item in work.inputs]
+    parts = [output.part for output in outputs]
+    gone = [Gone(at, *taken) for at, output in enumerate(outputs) for taken in output.gone]
+    retracted = sum(len(positions) for item in work.inputs for _, positions in item.gone)
+    seen = state.seqno
+    for _ in range(ATTEMPTS):
+        batch = NewBatch(0, state.upper, state.history.latest_id, tuple(parts)) if parts else None
+        size = sum(item.part.rows for item in times), sum(item.part.size for item in times)
+        try:
+            return writer.replace(seen, places, size, batch, gone, retracted)
+        except PartsGoneError:
+            newer = log.load()
+            if _replaced(newer, places, since=seen):
+                raise
+            late = _taken(load_retractions(services.chunks.sheets, newer), places, after=seen)
+            parts += carry_over(work, late, f"late-{newer.seqno}")
+            retracted += sum(len(positions) for taken in late.values() for _, positions in taken)
+            seen = newer.seqno
+    raise PartsGoneError(state.name, planned_at=seen, why="others retracted rows of its parts all the time")
+
+
+def _replaced(state: TableState, places: Iterable[Place], *, since: int) -> bool:
+    """Whether some parts may have been replaced after a seqno."""
+    late = frozenset[Place]().union(*(removal.places for removal in state.removals if removal.seqno > since))
+    return since < state.removals_since or not late.isdisjoint(places)

@@ -1,0 +1,219 @@
+"""Rewriting parts in process: their rows in one order, under one schema, a bounded number of them in memory.
+
+Long sorted runs are merged batch by batch. Everything else is sorted first, in pieces that fit in memory; if
+there are several, they wait on the local disk.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections import deque
+from contextlib import ExitStack
+from itertools import chain, groupby
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyroaring import BitMap
+
+from instar.parts import DIFF, TS, RowOrder, merge_runs, sort_rows, write_parts
+from instar.table.layout import part_key
+from instar.table.read.rows import read_written
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from instar.state import Part, Place
+    from instar.table.log.part_set import WrittenPart
+    from instar.table.write.store import StoringPlan
+
+__all__ = ["Input", "Output", "Taken", "Work", "carry_over", "rewrite_parts"]
+
+GONE: Final = "_gone"
+"""When a row is retracted: a column that travels with the rows and is not written."""
+
+SORTED_BYTES: Final = 256 * 1024 * 1024
+"""How much Arrow memory is sorted at once."""
+STREAMED_BYTES: Final = 16 * 1024 * 1024
+"""Runs of files that are smaller together are read whole and sorted with the others."""
+
+Taken = tuple[int, BitMap]
+"""A time, and the positions of a part that were retracted then."""
+
+
+class Input(NamedTuple):
+    """A part to rewrite: how to read it, whether its rows are in order, and which of them go when."""
+
+    place: Place
+    run: tuple[int, int]
+    written: WrittenPart
+    ordered: bool
+    gone: tuple[Taken, ...] = ()
+
+
+class Work(NamedTuple):
+    """What whoever rewrites parts must know; it travels to executors."""
+
+    inputs: tuple[Input, ...]
+    since: int
+    """Rows that were retracted up to this time are left out, and no earlier time is told from it."""
+    storing: StoringPlan
+
+
+class Output(NamedTuple):
+    """A part that was written, and which of its rows were retracted when."""
+
+    part: Part
+    gone: tuple[Taken, ...] = ()
+
+
+def rewrite_parts(work: Work) -> Iterator[Output]:
+    """Store the rows of the inputs as new parts: sorted, if the table has an order."""
+    with ExitStack() as spilled:
+        if work.storing.order_by:
+            runs = _sorted_runs(work, spilled)
+            rows = merge_runs(runs, work.storing.schema, work.storing.order_by)
+            batches = chain.from_iterable(table.to_batches() for table in rows)
+            yield from _store(work.storing, batches, RowOrder.SORTED)
+        else:
+            batches = chain.from_iterable(_read(work, item) for item in sorted(work.inputs))
+            yield from _store(work.storing, batches, RowOrder.NONE)
+
+
+def carry_over(work: Work, late: Mapping[Place, Sequence[Taken]], task: str) -> list[Part]:
+    """Store rows of the inputs that were retracted meanwhile, with a diff of -1, and return their parts."""
+    inputs = [item._replace(gone=tuple(late[item.place])) for item in work.inputs if item.place in late]
+    everything = work._replace(since=-1)
+    rows = (_retracted(batch) for item in inputs for batch in _read(everything, item))
+    order = RowOrder.SORT if work.storing.order_by else RowOrder.NONE
+    return [output.part for output in _store(work.storing, rows, order, task)]
+
+
+def _retracted(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """Turn rows that are gone into their retractions."""
+    rows = batch.filter(batch.column(GONE).is_valid())
+    rows = rows.set_column(rows.schema.get_field_index(TS), TS, rows.column(GONE))
+    rows = rows.set_column(rows.schema.get_field_index(DIFF), DIFF, pc.negate(rows.column(DIFF)))
+    return rows.set_column(rows.schema.get_field_index(GONE), GONE, pa.nulls(rows.num_rows, pa.int64()))
+
+
+def _sorted_runs(work: Work, spilled: ExitStack) -> list[Iterable[pa.RecordBatch]]:
+    """Return the rows of the inputs as sorted runs."""
+    streamed: list[Iterable[pa.RecordBatch]] = []
+    others: list[Input] = []
+    for _, group in groupby(
+        sorted(work.inputs, key=lambda item: (item.run, item.place)), key=lambda item: item.run
+    ):
+        run = list(group)
+        parts = [item.written.part for item in run]
+        in_order = all(
+            item.ordered and item.written.part.diff_min == item.written.part.diff_max for item in run
+        )
+        if in_order and sum(part.size for part in parts) >= STREAMED_BYTES:
+            streamed.append(chain.from_iterable(_read(work, item) for item in run))
+        else:
+            others += run
+    rows = chain.from_iterable(_read(work, item) for item in sorted(others))
+    return [*streamed, *_spill(work.storing, rows, spilled)]
+
+
+def _spill(
+    storing: StoringPlan, batches: Iterable[pa.RecordBatch], spilled: ExitStack
+) -> list[Iterable[pa.RecordBatch]]:
+    """Sort rows in pieces; all but the last wait in files, which are removed when the stack is closed."""
+    runs: list[Iterable[pa.RecordBatch]] = []
+    piece: list[pa.RecordBatch] = []
+    folder: Path | None = None
+    for batch in batches:
+        if piece and sum(one.nbytes for one in piece) + batch.nbytes > SORTED_BYTES:
+            if folder is None:
+                folder = Path(spilled.enter_context(tempfile.TemporaryDirectory(prefix="instar-")))
+            path = folder / str(len(runs))
+            table = sort_rows(pa.Table.from_batches(piece), storing.schema, storing.order_by)
+            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+                writer.write_table(table, max_chunksize=_BATCH_ROWS)
+            runs.append(_read_file(path))
+            piece = []
+        piece.append(batch)
+    if piece:
+        table = sort_rows(pa.Table.from_batches(piece), storing.schema, storing.order_by)
+        runs.append(table.to_batches(max_chunksize=_BATCH_ROWS))
+    return runs
+
+
+_BATCH_ROWS: Final = 65_536
+
+
+def _read_file(path: Path) -> Iterator[pa.RecordBatch]:
+    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
+        for at in range(reader.num_record_batches):
+            yield reader.get_batch(at)
+
+
+def _read(work: Work, item: Input) -> Iterator[pa.RecordBatch]:
+    """Yield the updates of a part under the new schema, with the time at which each is retracted."""
+    position = 0
+    for batch in read_written(work.storing.blob, item.written, work.storing.schema, updates=True):
+        times = _times(item.gone, position, batch.num_rows)
+        position += batch.num_rows
+        rows = batch.append_column(GONE, times)
+        if times.null_count < len(times) and work.since >= 0:
+            rows = rows.filter(pc.fill_null(pc.greater(times, work.since), True))  # noqa: FBT003
+        later = pc.max_element_wise(rows.column(TS), pa.scalar(max(work.since, 0), pa.int64()))
+        at = rows.schema.get_field_index(TS)
+        yield rows.set_column(at, rows.schema.field(at), later)
+
+
+def _times(gone: Sequence[Taken], start: int, length: int) -> pa.Array:
+    """Return when each of some rows of a part is retracted, or null."""
+    if not gone:
+        return pa.nulls(length, pa.int64())
+    times = np.zeros(length, np.int64)
+    known = np.zeros(length, np.bool_)
+    for ts, positions in gone:
+        low, high = positions.rank(start - 1) if start else 0, positions.rank(start + length - 1)
+        own = np.asarray(positions[low:high], dtype=np.int64) - start
+        times[own], known[own] = ts, True
+    return pa.array(times, mask=~known)
+
+
+def _store(
+    storing: StoringPlan, batches: Iterable[pa.RecordBatch], order: RowOrder, task: str = "0"
+) -> Iterator[Output]:
+    """Store rows as parts; the times at which they are retracted become positions."""
+    waiting: deque[pa.Array] = deque()
+
+    def told() -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            if batch.num_rows:
+                waiting.append(batch.column(GONE))
+                yield batch.drop_columns([GONE])
+
+    def key(number: int) -> str:
+        return part_key(storing.table_id, storing.write_id, f"{task}-{number}")
+
+    for new in write_parts(
+        told(), storing.schema, storing.order_by, order=order, limits=storing.limits, key=key
+    ):
+        storing.blob.put(new.part.key, memoryview(new.data).cast("B"))
+        yield Output(new.part, _positions(waiting, new.part.rows))
+
+
+def _positions(waiting: deque[pa.Array], rows: int) -> tuple[Taken, ...]:
+    """Take the times of as many rows as a part has, and return which of them are retracted when."""
+    pieces = []
+    while rows:
+        times = waiting.popleft()
+        if len(times) > rows:
+            waiting.appendleft(times[rows:])
+            times = times[:rows]
+        pieces.append(times)
+        rows -= len(times)
+    times = pa.concat_arrays(pieces)
+    if times.null_count == len(times):
+        return ()
+    known = np.flatnonzero(times.is_valid().to_numpy(zero_copy_only=False))
+    values = times.drop_null().to_numpy()
+    return tuple((int(ts), BitMap(known[values == ts])) for ts in np.unique(values))
