@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from instar.api.display import table_html
@@ -15,11 +16,13 @@ from instar.schema import Schema, SchemaUpdate, as_schema
 from instar.schema.matching import match_by_name
 from instar.state.commands import configure, evolve
 from instar.table import VacuumReport, check_clock, vacuum_table
+from instar.table.housekeeping.compaction import compact_table, find_goals, find_work
+from instar.table.housekeeping.rewrite import rewrite_parts
 from instar.table.write.retract import delete_local
 from instar.table.write.rows import WriteOptions
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     import duckdb
     import pandas as pd
@@ -32,6 +35,9 @@ if TYPE_CHECKING:
     from instar.schema import SchemaLike
     from instar.state import ConfigValue, Step, TableState
     from instar.table import Services, TableLog
+    from instar.table.housekeeping.compaction import CompactionReport
+    from instar.table.housekeeping.plan import CompactionJob
+    from instar.table.housekeeping.rewrite import Output, Work
     from instar.table.read.report import ScanReport
 
 __all__ = ["GRACE_MS", "Table"]
@@ -281,6 +287,36 @@ class Table:
             start = max(0, state.seqno + 1 - limit)
         entries = [entry for entry in self._log.entries(start) if entry.commit.table_id == own]
         return [describe_entry(entry) for entry in reversed(entries)][:limit]
+
+    def compact(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        full: bool = False,
+        tell: Callable[[int, int], None] | None = None,
+    ) -> CompactionReport:
+        """Rewrite parts so that queries have less to open: small ones together, overlapping ones in order.
+
+        Nobody notices: every read as of any time from `since` on gives the same rows. What is worth it is
+        chosen by `instar compact --dry-run`'s plan, which writes a row about log2(n) times in its life; with
+        `full`, everything that is not ideal is rewritten. Rows come under the latest schema of the moment of
+        the call. Others may write meanwhile. With a session the work is done by its executors; without, in
+        this process, in bounded memory. `tell` hears how many bytes are done, of how many.
+        """
+        rewrite: Callable[[Work], Iterable[Output]] = rewrite_parts
+        lanes = 1
+        if spark is not None:
+            from instar.spark import rewrite_on  # noqa: PLC0415 -- only who needs Spark loads it
+
+            rewrite, lanes = rewrite_on(spark), spark.sparkContext.defaultParallelism
+        return compact_table(
+            self._services, self._log, rewrite, goals=partial(find_goals, full=full), lanes=lanes, tell=tell
+        )
+
+    def plan_compaction(self, *, full: bool = False) -> list[CompactionJob]:
+        """Return what `compact` would do now, the most urgent first."""
+        with self._log.pinned() as state:
+            return find_work(self._services, state, find_goals(state, full=full))
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
         """Delete what nothing can reach any more and is older than the grace period, in milliseconds.

@@ -17,6 +17,7 @@ from rich.text import Text
 from instar import __version__
 from instar.cli import (
     check,
+    compact,
     demo,
     evolver,
     explain,
@@ -55,6 +56,7 @@ app.command()(check.check)
 app.command("import")(importing.import_files)
 app.command()(query.query)
 app.command()(explain.explain)
+app.command()(compact.compact)
 app.command()(vacuum.vacuum)
 app.command()(tables.drop)
 app.command()(serve.serve)

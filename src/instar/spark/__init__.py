@@ -6,6 +6,7 @@ from instar.spark.native.views import following_frame, make_view, make_views
 from instar.spark.source.data_source import register_source
 from instar.spark.stream.read import range_frame
 from instar.spark.stream.write import copy_on_spark, query_id, write_stream_frame
+from instar.spark.write.compact import rewrite_on
 from instar.spark.write.incoming import incoming_schema
 from instar.spark.write.retract import delete_rows, upsert_frame
 from instar.spark.write.store import FrameRows
@@ -22,6 +23,7 @@ __all__ = [
     "range_frame",
     "register_source",
     "reports_of",
+    "rewrite_on",
     "snapshot_frame",
     "upsert_frame",
     "write_stream_frame",

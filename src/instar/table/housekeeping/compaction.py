@@ -6,6 +6,7 @@ their times as far as these can still be told apart. Rows that are retracted sta
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from instar.table.services import Services
     from instar.table.write.append import PartWriter
 
-__all__ = ["CompactionReport", "Input", "Output", "Work", "compact_table", "find_work"]
+__all__ = ["CompactionReport", "Input", "Output", "Work", "compact_table", "find_goals", "find_work"]
 
 
 class Rewrite(Protocol):
@@ -63,10 +64,14 @@ class CompactionReport(NamedTuple):
         return CompactionReport(*(one + two for one, two in zip(self, other, strict=True)))
 
 
-def find_work(services: Services, state: TableState, goals: Goals | None = None) -> list[CompactionJob]:
+def find_goals(state: TableState, *, full: bool = False) -> Goals:
+    """Return what a table should look like."""
+    return Goals(state.history.latest_id, sorted=bool(state.order_by), full=full)
+
+
+def find_work(services: Services, state: TableState, goals: Goals) -> list[CompactionJob]:
     """Return what a compaction of a state would do, the most urgent first."""
-    wanted = goals or Goals(state.history.latest_id, sorted=bool(state.order_by))
-    return plan_compaction(_candidates(services, state).values(), wanted)
+    return plan_compaction(_candidates(services, state).values(), goals)
 
 
 def compact_table(
@@ -74,21 +79,29 @@ def compact_table(
     log: TableLog,
     rewrite: Rewrite,
     *,
-    goals: Callable[[TableState], Goals] | None = None,
-    tell: Callable[[int, int], None] = lambda _, __: None,
+    goals: Callable[[TableState], Goals] = find_goals,
+    lanes: int = 1,
+    tell: Callable[[int, int], None] | None = None,
 ) -> CompactionReport:
-    """Do what there is to do. `tell` hears how many bytes have been read, of how many."""
+    """Do what there is to do, in some lanes at once. `tell` hears how many bytes are done, of how many."""
     report = CompactionReport()
     with log.pinned() as state:
-        jobs = find_work(services, state, None if goals is None else goals(state))
+        jobs = find_work(services, state, goals(state))
         size = sum(job.size for job in jobs)
         done = 0
-        for job in jobs:
-            tell(done, size)
-            report += _run(services, log, state, job, rewrite)
-            done += job.size
+        tell = tell or _say_nothing
         tell(done, size)
+        with ThreadPoolExecutor(lanes) as pool:
+            running = {pool.submit(_run, services, log, state, job, rewrite): job for job in jobs}
+            for finished in as_completed(running):
+                report += finished.result()
+                done += running[finished].size
+                tell(done, size)
     return report
+
+
+def _say_nothing(_done: int, _size: int) -> None:
+    """Nobody wants to hear."""
 
 
 def _candidates(services: Services, state: TableState) -> dict[Place, Candidate]:

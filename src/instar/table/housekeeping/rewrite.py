@@ -69,17 +69,20 @@ class Output(NamedTuple):
     gone: tuple[Taken, ...] = ()
 
 
-def rewrite_parts(work: Work) -> Iterator[Output]:
-    """Store the rows of the inputs as new parts: sorted, if the table has an order."""
+def rewrite_parts(work: Work, task: str = "0") -> Iterator[Output]:
+    """Store the rows of the inputs as new parts: sorted, if the table has an order.
+
+    `task` tells the attempts apart, where the same work may be done twice.
+    """
     with ExitStack() as spilled:
         if work.storing.order_by:
             runs = _sorted_runs(work, spilled)
             rows = merge_runs(runs, work.storing.schema, work.storing.order_by)
             batches = chain.from_iterable(table.to_batches() for table in rows)
-            yield from _store(work.storing, batches, RowOrder.SORTED)
+            yield from _store(work.storing, batches, RowOrder.SORTED, task)
         else:
             batches = chain.from_iterable(_read(work, item) for item in sorted(work.inputs))
-            yield from _store(work.storing, batches, RowOrder.NONE)
+            yield from _store(work.storing, batches, RowOrder.NONE, task)
 
 
 def carry_over(work: Work, late: Mapping[Place, Sequence[Taken]], task: str) -> list[Part]:
@@ -180,7 +183,7 @@ def _times(gone: Sequence[Taken], start: int, length: int) -> pa.Array:
 
 
 def _store(
-    storing: StoringPlan, batches: Iterable[pa.RecordBatch], order: RowOrder, task: str = "0"
+    storing: StoringPlan, batches: Iterable[pa.RecordBatch], order: RowOrder, task: str
 ) -> Iterator[Output]:
     """Store rows as parts; the times at which they are retracted become positions."""
     waiting: deque[pa.Array] = deque()
