@@ -13,13 +13,19 @@ from instar.errors import ReaderFencedError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
     from instar import Store
     from soak.turns import Turn
 
-__all__ = ["KINDS", "Session", "run_queries"]
+__all__ = ["KINDS", "Session", "open_store", "run_queries"]
+
+
+def open_store(place: Path) -> Store:
+    """Open a store in a directory."""
+    return instar.open(place)
 
 
 class Session:
