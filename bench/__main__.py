@@ -70,6 +70,18 @@ def bench_append(
     _measure("append", full, quick, json, directory)
 
 
+@app.command("streams")
+def bench_streams(
+    *,
+    full: FullOption = False,
+    quick: QuickOption = False,
+    json: JsonOption = False,
+    directory: DirectoryOption = None,
+) -> None:
+    """Measure the evolver, writes beside it, and a range of tables read as one frame."""
+    _measure("streams", full, quick, json, directory)
+
+
 @app.command("skipping")
 def bench_skipping(
     *,

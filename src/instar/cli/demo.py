@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 import instar
+from instar.cli.calendar import draw_calendar
 from instar.cli.output import JsonOption, console, error_json, print_json, print_table, working
 from instar.errors import FencedError, IncompatibleSchemaError, InstarError
 
@@ -17,11 +18,13 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from instar import Table
+    from instar import Store, Stream, Table
 
 __all__ = ["demo"]
 
 _COLUMNS = "user string not null, at timestamp not null, amount int, addr struct<city: string, zip: int>"
+
+_CLICKS = "user string not null, at timestamp not null, n int"
 
 
 class _Story:
@@ -74,7 +77,7 @@ def demo(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell the story of one table on Spark: write, evolve, read old and new, skip, fence, listen, delete."""
+    """Tell the story of one table on Spark, and of a stream of tables that converge on one schema."""
     story = _Story(quiet=as_json)
     with tempfile.TemporaryDirectory() as temporary:
         with working("starting Spark"):
@@ -91,6 +94,7 @@ def demo(
             _listen(story, table, spark)
             _delete(story, table, spark)
             _log(story, table)
+            _stream(story, store, spark)
     if as_json:
         print_json({"store": keep, "chapters": story.chapters})
     elif keep is not None:
@@ -178,6 +182,36 @@ def _log(story: _Story, table: Table) -> None:
     story.chapter("What happened")
     rows = [(str(c.seqno), c.what, "-" if c.schema_id is None else str(c.schema_id)) for c in table.history()]
     story.show(("seqno", "what", "schema"), rows[::-1])
+
+
+def _stream(story: _Story, store: Store, spark: SparkSession) -> None:
+    story.chapter("Ten days of a stream, three versions, and the evolver")
+    stream = store.create_stream("clicks", _CLICKS, version="v0.0.1", time="at", kinds={"regular": "1d"})
+    stream.write(_clicks(spark, 0, 4), version="v0.0.1")
+    stream.write(_clicks(spark, 4, 8).selectExpr("user", "at", "bigint(n) n"), version="v0.0.2")
+    page = _clicks(spark, 8, 10).selectExpr("user", "at", "bigint(n) n", "concat('/', n) page")
+    stream.write(page, version="v0.0.3")
+    stream.write(_clicks(spark, 9, 10), version="v0.0.1")
+    story.say("Each day is a table, stamped with the version that it was last written in:")
+    _calendar(story, stream)
+    found = stream.read(spark, start="2026-11-03")
+    story.say(f"They are read as one frame, {stream.schema}: {found.count():,} rows since the third day.")
+    story.say("The evolver brings every table to the latest version, one short commit each:")
+    report = store.evolver(always=True).run_once()
+    story.say(f"{report.stamped} tables stamped, {report.failed} failed.")
+    _calendar(story, stream)
+
+
+def _calendar(story: _Story, stream: Stream) -> None:
+    story.say(str(draw_calendar([(table.start, table.version) for table in stream.tables("regular")])))
+
+
+def _clicks(spark: SparkSession, first: int, last: int) -> DataFrame:
+    return spark.range(first * 1000, last * 1000).selectExpr(
+        "concat('user', id % 7) user",
+        "timestamp'2026-11-01' + make_dt_interval(cast(id div 1000 as int), 0, 0, id % 1000) at",
+        "cast(id as int) n",
+    )
 
 
 def _events(spark: SparkSession, start: int, end: int) -> DataFrame:

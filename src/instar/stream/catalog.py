@@ -27,9 +27,9 @@ __all__ = [
     "CatalogImage",
     "JobDone",
     "StreamCreated",
-    "TableAdded",
     "TableForgotten",
     "TableRecord",
+    "TablesAdded",
     "VersionAdded",
     "VersionRecord",
     "apply_change",
@@ -86,10 +86,10 @@ class VersionAdded(msgspec.Struct, frozen=True, array_like=True, tag="version"):
     merged: Schema | None
 
 
-class TableAdded(msgspec.Struct, frozen=True, array_like=True, tag="table"):
-    """A table is about to be created, or created anew."""
+class TablesAdded(msgspec.Struct, frozen=True, array_like=True, tag="tables"):
+    """Tables are about to be created, or created anew."""
 
-    table: TableRecord
+    tables: tuple[TableRecord, ...]
 
 
 class TableForgotten(msgspec.Struct, frozen=True, array_like=True, tag="forgotten"):
@@ -105,7 +105,7 @@ class JobDone(msgspec.Struct, frozen=True, array_like=True, tag="job"):
     value: str
 
 
-CatalogChange = Union[StreamCreated, VersionAdded, TableAdded, TableForgotten, JobDone]  # noqa: UP007 -- resolved by msgspec
+CatalogChange = Union[StreamCreated, VersionAdded, TablesAdded, TableForgotten, JobDone]  # noqa: UP007 -- resolved by msgspec
 
 
 @dataclass(frozen=True)
@@ -231,10 +231,11 @@ def apply_change(catalog: Catalog | None, name: str, change: CatalogChange) -> C
             version = as_version(text)
             record = VersionRecord(str(version), schema, history.latest_id)
             return replace(catalog, versions={**catalog.versions, version: record}, history=history)
-        case TableAdded(table=table):
-            numbered = msgspec.structs.replace(table, number=catalog.counter)
-            tables = {**catalog.tables, table.name: numbered}
-            return replace(catalog, tables=tables, counter=catalog.counter + 1)
+        case TablesAdded(tables=added):
+            tables = {**catalog.tables}
+            for number, table in enumerate(added, catalog.counter):
+                tables[table.name] = msgspec.structs.replace(table, number=number)
+            return replace(catalog, tables=tables, counter=catalog.counter + len(added))
         case TableForgotten(name=gone):
             kept = {other: record for other, record in catalog.tables.items() if other != gone}
             return replace(catalog, tables=kept)

@@ -13,8 +13,8 @@ from instar.schema import Primitive, Schema
 from instar.stream.catalog import (
     JobDone,
     StreamCreated,
-    TableAdded,
     TableForgotten,
+    TablesAdded,
     VersionAdded,
 )
 from instar.stream.kinds import plan_layout
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from instar.stream.catalog import Catalog, CatalogChange, TableRecord
 
 __all__ = [
-    "add_table",
+    "add_tables",
     "add_version",
     "check_time_column",
     "create_stream",
@@ -109,13 +109,16 @@ def _fresh_ids(catalog: Catalog) -> count[int]:
     return count(catalog.history.next_field_id)
 
 
-def add_table(catalog: Catalog, table: TableRecord, replacing: str | None = None) -> Sequence[CatalogChange]:
-    """Make a table known before it is created.
+def add_tables(
+    catalog: Catalog, tables: Sequence[TableRecord], replacing: str | None = None
+) -> Sequence[CatalogChange]:
+    """Make tables known before they are created.
 
     One that is known already stays, unless it is the table with the id `replacing`, which was dropped.
     """
-    known = catalog.tables.get(table.name)
-    return () if known is not None and known.table_id != replacing else (TableAdded(table),)
+    known = {name: record.table_id for name, record in catalog.tables.items()}
+    new = tuple(table for table in tables if known.get(table.name, replacing) == replacing)
+    return (TablesAdded(new),) if new else ()
 
 
 def forget_table(catalog: Catalog, name: str, table_id: str) -> Sequence[CatalogChange]:

@@ -25,7 +25,7 @@ from instar.stream.catalog import (
     restore,
     time_field,
 )
-from instar.stream.commands import add_table, add_version, create_stream
+from instar.stream.commands import add_tables, add_version, create_stream
 from instar.stream.journal import Codec, Journal
 from instar.stream.kinds import Kind
 from instar.stream.stamp import create_stamped, load_stamp, stamp_table
@@ -41,6 +41,8 @@ if TYPE_CHECKING:
     from instar.stream.catalog import VersionRecord
     from instar.stream.routing import Place
     from instar.table import Services
+
+    _Opened = tuple[TableLog, TableState]
 
 __all__ = ["RowsOf", "StreamHandle", "Target", "list_streams"]
 
@@ -147,25 +149,27 @@ class StreamHandle:
             # Its schema was set once: rows that need a newer one get a table of their own.
             return self._sibling(f"{name}_{max(rows.versions)}", place, rows)
         catalog = self.known()
-        return self._stamped(log, place, rows, catalog, evolve=place.kind is not Kind.HOURLY and not is_fit)
+        evolve = place.kind is not Kind.HOURLY and not is_fit
+        return self._stamped((log, state), place, rows, catalog, evolve=evolve)
 
     def _sibling(self, name: str, place: Place, rows: RowsOf) -> Target:
         known = self._targets.get(name)
         if known is not None and known.takes(rows):
             return known
-        log, _ = self._open(name, place, rows)
-        return self._stamped(log, place, rows, self.known(), evolve=False)
+        return self._stamped(self._open(name, place, rows), place, rows, self.known(), evolve=False)
 
     def _stamped(
-        self, log: TableLog, place: Place, rows: RowsOf, catalog: Catalog, *, evolve: bool
+        self, opened: _Opened, place: Place, rows: RowsOf, catalog: Catalog, *, evolve: bool
     ) -> Target:
         """Note that versions are about to be written to a table, and remember what was found."""
+        log, state = opened
 
         def decide(state: TableState | None) -> tuple[Step, ...]:
             current = log.check_exists(state)
             return stamp_table(current, catalog, written=rows.versions, evolve=evolve)
 
-        state = log.commit(decide).state
+        if decide(state):
+            state = log.commit(decide).state
         stamp = load_stamp(state, self.name)
         target = Target(
             place,
@@ -191,7 +195,7 @@ class StreamHandle:
         with self._lock:
             self._targets.pop(name, None)
 
-    def _open(self, name: str, place: Place, rows: RowsOf) -> tuple[TableLog, TableState]:
+    def _open(self, name: str, place: Place, rows: RowsOf) -> _Opened:
         """Open a table, or create it: known to the stream first, so that nobody can miss it."""
         log = TableLog(self.services, name)
         state = log.refresh()
@@ -232,13 +236,11 @@ class StreamHandle:
         def decide(catalog: Catalog | None) -> Sequence[CatalogChange]:
             found = self._found(catalog)
             stamp = found.schema_id, str(found.max_version)
-            return [
-                change
+            records = [
+                TableRecord(name, place.kind.value, place.start, table_id, *stamp)
                 for name, place, table_id in tables
-                for change in add_table(
-                    found, TableRecord(name, place.kind.value, place.start, table_id, *stamp), replacing
-                )
             ]
+            return add_tables(found, records, replacing)
 
         return self._found(self.journal.commit(decide))
 

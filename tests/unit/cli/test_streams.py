@@ -1,0 +1,104 @@
+"""`instar stream` and `instar evolver` for people and for programs."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, date, datetime, timedelta
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pytest
+
+import instar as package
+from instar.cli.calendar import draw_calendar
+from instar.stream import as_version
+from tests.unit.cli.command import instar
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def lake(tmp_path: Path) -> str:
+    """Return a store with a stream of four days, two of them behind."""
+    location = str(tmp_path / "lake")
+    instar("init", location)
+    columns = "user string, at timestamp, amount int"
+    made = instar(
+        "stream", "create", "clicks", columns, "--time", "at", "--kind", "regular=1d", "-s", location
+    )
+    assert made.returncode == 0, made.stderr
+    with package.open(location) as store:
+        stream = store.stream("clicks")
+        stream.write(_rows(0, amount=1), version="v0.0.1")
+        instar(
+            "stream", "evolve", "clicks", columns.replace("int", "bigint"), "--version", "v2", "-s", location
+        )
+        stream.write(_rows(2, amount=2**40), version="v2")
+    return location
+
+
+def _rows(first: int, **columns: Any) -> pa.Table:  # noqa: ANN401 -- any values
+    times = [datetime(2026, 11, 1, tzinfo=UTC) + timedelta(days=first + at) for at in range(2)]
+    more = {name: [value] * 2 for name, value in columns.items()}
+    return pa.table({"user": ["a", "b"], "at": pa.array(times, pa.timestamp("us", "UTC")), **more})
+
+
+def _json(*arguments: str) -> Any:  # noqa: ANN401 -- whatever was printed
+    done = instar(*arguments, "--json")
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_a_stream_is_listed_described_and_read(lake: str) -> None:
+    """The calendar shows each day's version, and a range is read in one schema."""
+    assert [(fact["name"], fact["tables"]) for fact in _json("stream", "list", "-s", lake)] == [("clicks", 4)]
+    shown = instar("stream", "describe", "clicks", "-s", lake).stdout
+    assert "2026-11  1122" in shown
+    assert "1 v0.0.1  2 v2.0.0" in shown
+    described = _json("stream", "describe", "clicks", "-s", lake)
+    assert [table["version"] for table in described["tables"]] == ["v0.0.1"] * 2 + ["v2.0.0"] * 2
+    rows = _json("stream", "read", "clicks", "--start", "2026-11-02", "--end", "2026-11-04", "-s", lake)
+    assert [(row["user"], row["amount"]) for row in rows] == [("b", 1), ("a", 2**40)]
+    assert "b" in instar("stream", "read", "clicks", "--column", "user", "--limit", "2", "-s", lake).stdout
+
+
+def test_the_evolver_says_what_it_will_do_did_and_does_next(lake: str) -> None:
+    """It explains before, reports after, and has nothing to do until it is due again."""
+    assert "a pass is due" in instar("evolver", "explain", "clicks", "-s", lake).stdout
+    assert _json("evolver", "explain", "clicks", "-s", lake)["verdicts"][0]["versions"] == ["v0.0.1"]
+    assert _json("evolver", "once", "--always", "-s", lake)["stamped"] == 2
+    (status,) = _json("evolver", "status", "-s", lake)
+    assert (status["target"], status["waiting"], status["passes"]) == ("v2.0.0", 0, 1)
+    assert "clicks" in instar("evolver", "status", "-s", lake).stdout
+    assert "nothing to do until" in instar("evolver", "explain", "clicks", "-s", lake).stdout
+    assert instar("evolver", "run", "--rounds", "2", "--every", "1ms", "-s", lake).stdout == ""
+
+
+def test_wrong_calls_end_in_one_line(lake: str) -> None:
+    """What is wrong is said with what to do, and no traceback."""
+    for arguments, message in (
+        (("stream", "describe", "nothing"), "stream `nothing` does not exist"),
+        (("stream", "create", "s", "at timestamp", "--time", "at", "--kind", "regular"), "write regular=1d"),
+        (("stream", "create", "s", "at timestamp", "--time", "at", "--kind", "regular=1m"), "1M for a month"),
+        (("stream", "read", "clicks", "--start", "soon"), "is not a time"),
+        (("stream", "evolve", "clicks", "user int", "--version", "v3"), "cannot evolve"),
+    ):
+        done = instar(*arguments, "-s", lake)
+        assert done.returncode != 0
+        assert message in done.stderr
+        assert "Traceback" not in done.stderr
+
+
+def test_a_calendar_has_a_line_per_month_and_the_lowest_version_of_a_day() -> None:
+    """Days without a table are dots; rows without a place have a line of their own."""
+    tables = [
+        (date(2026, 2, 28), as_version("v2")),
+        (datetime(2026, 3, 1, 6, tzinfo=UTC), as_version("v1")),
+        (datetime(2026, 3, 1, 12, tzinfo=UTC), as_version("v2")),
+        (None, as_version("v2")),
+    ]
+    lines = str(draw_calendar(tables)).splitlines()
+    assert lines[0] == "  2026-02  " + "·" * 27 + "2" + "·" * 3
+    assert lines[1] == "  2026-03  1" + "·" * 30
+    assert lines[2:] == ["  unplaced 2", "  1 v1.0.0  2 v2.0.0"]
