@@ -20,6 +20,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 
 _BITS: Final = 63
+_MANY: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+"""Parameters that take any number of arguments: these are checked where they are understood."""
 
 
 class _Kind(NamedTuple):
@@ -73,7 +75,7 @@ def checked(function: F) -> F:
     known = {
         name: kinds
         for name, parameter in signature.parameters.items()
-        if (kinds := _kinds(parameter.annotation)) is not None
+        if parameter.kind not in _MANY and (kinds := _kinds(parameter.annotation)) is not None
     }
     if not known:
         return function

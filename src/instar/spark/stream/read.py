@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
-from instar.schema import field_name
+from instar.schema import Schema, format_path
 from instar.schema.types import Primitive
 from instar.spark.native.file_index import FileGroup, Listing
 from instar.spark.native.gateway import gateway_of
-from instar.spark.native.relation import parts_frame, shown_column
-from instar.spark.native.scan import snapshot_frame
+from instar.spark.native.names import widened_decimals
+from instar.spark.native.scan import scan_frame, snapshot_frame
 from instar.spark.native.scan_source import Branch, ScanSource
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
     from instar.state import ConfigValue
-    from instar.stream.reading import Cut, HeldTables
+    from instar.stream.reading import Cut, HeldTables, Span
     from instar.table import Services
     from instar.table.read.report import ScanReport
     from instar.table.read.snapshot import SnapshotPlan
@@ -87,38 +87,38 @@ def range_frame(
     options: Mapping[str, ConfigValue | None] | None = None,
 ) -> DataFrame:
     """Return the rows of a range of tables. Tables with retractions are read as they would be alone."""
+    has_time = cut is None or any(field.id == cut.field.id for field in fields)
+    with_time = fields if has_time or cut is None else (*fields, cut.field)
     scanned = [plan for plan in plans if not _has_retractions(plan)]
-    source = RangeSource(gateway_of(spark), services, fields, options or {}, scanned, held)
+    source = RangeSource(gateway_of(spark), services, with_time, options or {}, scanned, held)
     parts = sum(len(plan.scan) for plan in scanned)
     label = f"instar:/{held.catalog.name} ({len(held.tables)} tables, {parts} parts)"
-    with_time = fields if cut is None or cut.field in fields else (*fields, cut.field)
-    frame = parts_frame(spark, label, with_time, source)
-    if cut is not None:
-        frame = frame.where(_within(cut))
-    frame = frame.select([shown_column(field) for field in fields])
+    frame = scan_frame(spark, label, with_time, source, widened_decimals(held.catalog.history, with_time))
     for plan in plans:
         if _has_retractions(plan):
-            alone = snapshot_frame(spark, services, plan, held, options)  # type: ignore[arg-type]
-            frame = frame.unionAll(alone if cut is None else _cut_alone(alone, cut))
-    return frame
+            wide = plan._replace(reader=plan.reader._replace(schema=Schema(tuple(with_time))))
+            frame = frame.unionAll(snapshot_frame(spark, services, wide, held, options))  # type: ignore[arg-type]
+    if cut is None:
+        return frame
+    time = next(field for field in with_time if field.id == cut.field.id)
+    return frame.where(_within(cut.span, time)).select([_column(field) for field in fields])
 
 
 def _has_retractions(plan: SnapshotPlan) -> bool:
     return bool(plan.merge or plan.state.totals.retracted)
 
 
-def _within(cut: Cut, name: str | None = None) -> Column:
-    column = F.col(field_name(cut.field.id) if name is None else f"`{name}`")
-    condition = column.isNotNull()
-    if cut.span.start is not None:
-        condition &= column >= _literal(cut.span.start, cut.field)
-    if cut.span.end is not None:
-        condition &= column < _literal(cut.span.end, cut.field)
+def _within(span: Span, time: Field) -> Column:
+    condition = _column(time).isNotNull()
+    if span.start is not None:
+        condition &= _column(time) >= _literal(span.start, time)
+    if span.end is not None:
+        condition &= _column(time) < _literal(span.end, time)
     return condition
 
 
-def _cut_alone(frame: DataFrame, cut: Cut) -> DataFrame:
-    return frame.where(_within(cut, cut.field.name))
+def _column(field: Field) -> Column:
+    return F.col(format_path((field.name,)))
 
 
 def _literal(micros: int, field: Field) -> Column:
