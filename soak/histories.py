@@ -209,7 +209,7 @@ class _History:
     def step(self) -> str:
         """Do something, look at what has become of it, and name it."""
         acts = [self.append] * 4 + [self.evolve] * 4 + [self.retract] * 3
-        act = self.draw.choice([*acts, self.upsert, self.upsert, self.reopen, self.vacuum])
+        act = self.draw.choice([*acts, self.upsert, self.upsert, self.reopen, self.vacuum, self.compact])
         act()
         for look in (self.look_now, self.look_back, self.look_as_before, self.look_for):
             look()
@@ -307,6 +307,10 @@ class _History:
     def vacuum(self) -> None:
         """Remove what nothing needs."""
         self.table.vacuum(grace_ms=0)
+
+    def compact(self) -> None:
+        """Rewrite parts, all of them or those that are worth it."""
+        self.table.compact(full=self.draw.random() < 0.5)
 
     def look_now(self) -> None:
         """Read all rows of now."""
