@@ -60,8 +60,11 @@ def record_namespaces(connection: Connection, names: set[str], at: int) -> None:
         connection.execute(statement, values)
 
 
-def record_datasets(connection: Connection, names: dict[UUID, tuple[str, str]], at: int) -> None:
-    """Add the datasets that are missing, and let the others know that they were seen."""
+def record_datasets(connection: Connection, names: dict[UUID, tuple[str, str]], at: int) -> set[UUID]:
+    """Add the datasets that are missing, and let the others know that they were seen.
+
+    Return those that turn out to be older than they seemed.
+    """
     columns = (DatasetRow.uuid, DatasetRow.created_at, DatasetRow.updated_at, DatasetRow.is_hidden)
     known = connection.execute(select(*columns).where(DatasetRow.uuid.in_(list(names)))).all()
     for uuid, created_at, updated_at, is_hidden in known:
@@ -95,6 +98,7 @@ def record_datasets(connection: Connection, names: dict[UUID, tuple[str, str]], 
             for uuid in sorted(missing)
         ],
     )
+    return {row.uuid for row in known if at < row.created_at}
 
 
 def record_jobs(connection: Connection, event: OpenLineageEvent) -> None:

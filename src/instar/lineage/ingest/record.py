@@ -62,8 +62,8 @@ def _record(connection: Connection, mentions: Mentions, received_at: int, locks:
     jobs = [job for job in (event.job, event.parent) if job is not None]
     spaces = {job.namespace for job in jobs} | {namespace for namespace, _ in mentions.names.values()}
     record_namespaces(connection, spaces, event.at)
-    record_datasets(connection, mentions.names, event.at)
-    regrouped = record_symlinks(connection, mentions.symlinks(), mentions.names)
+    aged = record_datasets(connection, mentions.names, event.at)
+    regrouped = record_symlinks(connection, mentions.symlinks(), aged)
     record_jobs(connection, event)
     run = record_run(connection, mentions)
     record_facets(connection, mentions)

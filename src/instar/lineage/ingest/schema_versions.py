@@ -30,7 +30,11 @@ def ensure_schema_version(
     fingerprint = content.fingerprint
     uuid = stable_id("schema version", dataset_uuid, fingerprint)
     row = {"uuid": uuid, "dataset_uuid": dataset_uuid, "fingerprint": fingerprint, "created_at": created_at}
-    if connection.scalar(select(SchemaVersionRow.uuid).where(SchemaVersionRow.uuid == uuid)) is not None:
+    known = connection.scalar(select(SchemaVersionRow.created_at).where(SchemaVersionRow.uuid == uuid))
+    if known is not None:
+        if created_at < known:
+            older = update(SchemaVersionRow).where(SchemaVersionRow.uuid == uuid)
+            connection.execute(older.values(created_at=created_at))
         return uuid
     add_missing(connection, SchemaVersionRow, [row])
     fields = {stable_id("field", dataset_uuid, field.encode()): field for field in content.fields}

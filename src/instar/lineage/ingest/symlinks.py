@@ -19,12 +19,15 @@ __all__ = ["record_symlinks"]
 
 
 def record_symlinks(
-    connection: Connection, links: list[tuple[UUID, UUID, str | None]], seen: Iterable[UUID]
+    connection: Connection, links: list[tuple[UUID, UUID, str | None]], aged: Iterable[UUID]
 ) -> set[UUID]:
     """Store symlinks; return the datasets whose group of names, or the name that stands for it, changed.
 
-    An older event may also change which name came first, so all groups are looked at that were `seen`.
+    A dataset that is older than it seemed may now be the first of its group.
     """
+    seen = {*aged, *(one for link in links for one in link[:2])}
+    if not seen:
+        return set()
     rows = [
         {"dataset_uuid": one, "alias_uuid": other, "type": kind} for one, other, kind in sorted(set(links))
     ]

@@ -26,7 +26,7 @@ from instar.lineage.models import DatasetRow, DatasetVersionRow, FacetRow, Obser
 from instar.lineage.schema_content import SchemaContent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from uuid import UUID
 
     from sqlalchemy import ColumnElement, Connection, Row
@@ -90,24 +90,51 @@ class Timeline:
     def settle(self, changes: Iterable[Change], *, whole: bool = False) -> None:
         """Work out again what depends on these changes, or everything."""
         here = [change for change in changes if change.dataset_uuid in self.members]
-        affected = self._settle_unwritten()
+        affected: set[UUID] = {change.version_uuid for change in here if change.version_uuid is not None}
+        rewritten = bool(affected) or whole
+        if whole or any(self._may_be_first(change) for change in here):
+            moved = self._settle_unwritten()
+            rewritten = rewritten or bool(moved)
+            affected |= moved
         if whole:
             affected |= set(self.connection.scalars(select(_V.uuid).where(_V.dataset_uuid.in_(self.members))))
-        for change in here:
+        observed = self._is_observed()
+        for change in here if observed else []:
             affected |= self._around(change)
         for uuid in sorted(affected):
-            self._settle_schema(uuid)
-        self._settle_current()
+            self._settle_schema(uuid, observed=observed)
+        if rewritten:
+            self._settle_current()
+
+    def _may_be_first(self, change: Change) -> bool:
+        """Whether a change is so early that it may matter for what was read before anybody wrote.
+
+        Two versions before it are enough: a run that read what it wrote itself has the other one to read.
+        """
+        others = [stable_id("unwritten", member) for member in self.members]
+        others += [change.version_uuid] if change.version_uuid is not None else []
+        conditions = (
+            _V.current_at <= change.at,
+            _V.uuid.not_in(others),
+            _not_of(_V.run_uuid, change.run_uuid),
+        )
+        order = (_V.current_at.desc(), _V.uuid.desc())
+        return len(self._some(conditions, order, 2)) < 2  # noqa: PLR2004 -- see above
+
+    def _is_observed(self) -> bool:
+        """Whether anybody ever saw fields of this dataset as a reader."""
+        wanted = select(ObservedSchemaRow.uuid).where(ObservedSchemaRow.dataset_uuid.in_(self.members))
+        return self.connection.scalar(wanted.limit(1)) is not None
 
     def _around(self, change: Change) -> set[UUID]:
         """Return the versions whose readers a change may have changed."""
-        found = {change.version_uuid}
-        for run_uuid in (change.run_uuid, None):
+        found: set[UUID] = set()
+        for run_uuid in {change.run_uuid, None}:
             version = self.read_by(change.at, run_uuid)
             if version is not None:
                 earlier = self.before(version)
-                found |= {version.uuid, earlier.uuid if earlier is not None else None}
-        return {uuid for uuid in found if uuid is not None}
+                found |= {version.uuid} | ({earlier.uuid} if earlier is not None else set())
+        return found
 
     # What was read before anybody wrote
 
@@ -125,6 +152,7 @@ class Timeline:
         if uuid in old:
             values = {"created_at": at, "current_at": at}
             self.connection.execute(update(_V).where(_V.uuid == uuid).values(**values))
+            refresh_schema_versions(self.connection, [old[uuid].dataset_schema_version_uuid])
         else:
             row = {"uuid": uuid, "dataset_uuid": self.root, "created_at": at, "current_at": at}
             self.connection.execute(insert(self.connection, _V).values(**row, declared_stamp=NO_STAMP))
@@ -157,16 +185,16 @@ class Timeline:
 
     # Schemas
 
-    def _settle_schema(self, uuid: UUID) -> None:
+    def _settle_schema(self, uuid: UUID, *, observed: bool) -> None:
         """Point a version at its schema as its readers saw it."""
         version = self.connection.execute(select(*_COLUMNS).where(_V.uuid == uuid)).first()
         if version is None:
             return
-        schema = self._schema(version)
+        schema = self._schema(version) if observed else version.declared_schema_version_uuid
         if schema != version.dataset_schema_version_uuid:
             statement = update(_V).where(_V.uuid == uuid).values(dataset_schema_version_uuid=schema)
             self.connection.execute(statement)
-        refresh_schema_versions(self.connection, {schema, version.dataset_schema_version_uuid})
+            refresh_schema_versions(self.connection, {schema, version.dataset_schema_version_uuid})
 
     def _schema(self, version: Version) -> UUID | None:
         declared: UUID | None = version.declared_schema_version_uuid
@@ -250,12 +278,15 @@ class Timeline:
         return self._one(conditions, order)
 
     def _one(self, conditions: tuple[ColumnElement[bool], ...], order: tuple[Any, ...]) -> Version | None:
+        return next(iter(self._some(conditions, order, 1)), None)
+
+    def _some(
+        self, conditions: tuple[ColumnElement[bool], ...], order: tuple[Any, ...], limit: int
+    ) -> Sequence[Version]:
         """Return the first of the versions that are or were current, from an index in this order."""
-        mine = (
-            _V.dataset_uuid == self.root if self.members == [self.root] else _V.dataset_uuid.in_(self.members)
-        )
+        mine = _V.dataset_uuid == self.root if len(self.members) == 1 else _V.dataset_uuid.in_(self.members)
         statement = select(*_COLUMNS).where(mine, _V.current_at.is_not(None), *conditions)
-        return self.connection.execute(statement.order_by(*order).limit(1)).first()
+        return self.connection.execute(statement.order_by(*order).limit(limit)).all()
 
 
 def _not_of(column: Any, run_uuid: UUID | None) -> ColumnElement[bool]:  # noqa: ANN401 -- a column of either table

@@ -51,9 +51,10 @@ def _record(
         new["created_at"] = min(new["created_at"], event.at)
         if mention.schema is not None and event.stamp > new["declared_stamp"]:
             new["declared_stamp"] = event.stamp
-            new["declared_schema_version_uuid"] = ensure_schema_version(
-                connection, mention.uuid, mention.schema, new["created_at"]
-            )
+            schema = ensure_schema_version(connection, mention.uuid, mention.schema, new["created_at"])
+            if new["dataset_schema_version_uuid"] == new["declared_schema_version_uuid"]:
+                new["dataset_schema_version_uuid"] = schema  # until the timeline knows better
+            new["declared_schema_version_uuid"] = schema
     new["current_at"] = run.current_at(new["created_at"]) if run is not None else new["created_at"]
     if old == new:
         return []
@@ -66,8 +67,11 @@ def _record(
         )
     moments = {moment["current_at"] for moment in (old, new) if moment is not None} - {None}
     moments |= set() if moments else {new["created_at"]}
-    gone = {old["declared_schema_version_uuid"]} if old is not None else set()
-    refresh_schema_versions(connection, gone | {new["declared_schema_version_uuid"]})
+    if old is not None:
+        columns = ("declared_schema_version_uuid", "dataset_schema_version_uuid")
+        changed = old["created_at"] != new["created_at"] or any(old[key] != new[key] for key in columns)
+        both = {row[key] for row in (old, new) for key in columns}
+        refresh_schema_versions(connection, both if changed else ())
     return [Change(new["dataset_uuid"], at, new["run_uuid"], new["uuid"]) for at in sorted(moments)]
 
 
