@@ -118,5 +118,17 @@ def bench_tpch(
     _measure("tpch", full, quick, json, directory)
 
 
+@app.command("lineage")
+def bench_lineage(
+    *,
+    full: FullOption = False,
+    quick: QuickOption = False,
+    json: JsonOption = False,
+    directory: DirectoryOption = None,
+) -> None:
+    """Measure schemas in the old layout and in ours, events per second, and reads as versions grow."""
+    _measure("lineage", full, quick, json, directory)
+
+
 if __name__ == "__main__":
     app()

@@ -8,6 +8,7 @@ from __future__ import annotations
 import threading
 import time
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
 
@@ -105,16 +106,21 @@ def lock(connection: Connection, keys: Iterable[UUID]) -> None:
     )
 
 
-def insert(connection: Connection, row: type[Base]) -> Any:  # noqa: ANN401 -- two dialects, one interface
-    """Return an INSERT that knows ON CONFLICT in the dialect of the connection."""
-    return (sqlite if connection.dialect.name == "sqlite" else postgresql).insert(row)
+def insert(dialect: str, row: type[Base]) -> Any:  # noqa: ANN401 -- two dialects, one interface
+    """Return an INSERT that knows ON CONFLICT in a dialect."""
+    return (sqlite if dialect == "sqlite" else postgresql).insert(row)
+
+
+@cache
+def _insert_missing(dialect: str, row: type[Base]) -> Any:  # noqa: ANN401 -- see above
+    return insert(dialect, row).on_conflict_do_nothing()
 
 
 def add_missing(connection: Connection, row: type[Base], values: list[dict[str, Any]]) -> int:
     """Insert the rows that are not there yet, and return how many these were."""
     if not values:
         return 0
-    return connection.execute(insert(connection, row).on_conflict_do_nothing(), values).rowcount
+    return connection.execute(_insert_missing(connection.dialect.name, row), values).rowcount
 
 
 def open_database(url: str) -> Database:

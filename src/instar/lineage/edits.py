@@ -149,7 +149,7 @@ def put_namespace(database: Database, name: str, body: object, *, now: int) -> N
     row = {"uuid": namespace_id(name), "name": check_name(name), "created_at": now, "is_hidden": False}
 
     def work(connection: Connection) -> None:
-        statement = insert(connection, NamespaceRow).values(**row, **values)
+        statement = insert(connection.dialect.name, NamespaceRow).values(**row, **values)
         connection.execute(
             statement.on_conflict_do_update(index_elements=["uuid"], set_={**values, "is_hidden": False})
         )
@@ -170,7 +170,7 @@ def put_source(database: Database, name: str, body: object, *, now: int) -> None
 
     def work(connection: Connection) -> None:
         row = {"uuid": source_id(name), "name": check_name(name), "created_at": now}
-        statement = insert(connection, SourceRow).values(**row, **values)
+        statement = insert(connection.dialect.name, SourceRow).values(**row, **values)
         connection.execute(statement.on_conflict_do_update(index_elements=["uuid"], set_=values))
 
     database.write(work)
@@ -332,7 +332,7 @@ def put_tag(database: Database, name: str, body: object) -> Json:
     given, tag = _read(body if body is not None else {}, _Tag), _tag_name(name)
 
     def work(connection: Connection) -> None:
-        statement = insert(connection, TagRow).values(name=tag, description=given.description)
+        statement = insert(connection.dialect.name, TagRow).values(name=tag, description=given.description)
         connection.execute(
             statement.on_conflict_do_update(index_elements=["name"], set_={"description": given.description})
         )

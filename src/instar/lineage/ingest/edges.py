@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -33,7 +34,7 @@ def record_edges(connection: Connection, mentions: Mentions) -> None:
         for mention in mentions.datasets
         if mentions.job_uuid is not None
     ]
-    _record_seen(connection, JobEdgeRow, ["job_uuid", "dataset_uuid", "io"], values, mentions.event.at)
+    _record_seen(connection, JobEdgeRow, ("job_uuid", "dataset_uuid", "io"), values, mentions.event.at)
 
 
 def record_columns(connection: Connection, mentions: Mentions) -> None:
@@ -57,23 +58,28 @@ def record_columns(connection: Connection, mentions: Mentions) -> None:
                 uuid = stable_id("column lineage", *values.values())
                 found[uuid] = {"uuid": uuid, **values}
     rows = [found[uuid] for uuid in sorted(found)]
-    _record_seen(connection, ColumnLineageRow, ["uuid"], rows, mentions.event.at)
+    _record_seen(connection, ColumnLineageRow, ("uuid",), rows, mentions.event.at)
 
 
 def _record_seen(
-    connection: Connection, row: type[Base], key: list[str], values: list[dict[str, Any]], at: int
+    connection: Connection, row: type[Base], key: tuple[str, ...], values: list[dict[str, Any]], at: int
 ) -> None:
     """Add what is new, and widen the span of time in which the rest was seen."""
     if not values:
         return
-    statement = insert(connection, row)
+    statement = _merge_seen(connection.dialect.name, row, key)
+    connection.execute(statement, [{**value, "first_seen_at": at, "last_seen_at": at} for value in values])
+
+
+@cache
+def _merge_seen(dialect: str, row: type[Base], key: tuple[str, ...]) -> Any:  # noqa: ANN401 -- an INSERT of either dialect
+    statement = insert(dialect, row)
     first, last, given = row.first_seen_at, row.last_seen_at, statement.excluded  # type: ignore[attr-defined]
-    statement = statement.on_conflict_do_update(
-        index_elements=key,
+    return statement.on_conflict_do_update(
+        index_elements=list(key),
         set_={
             "first_seen_at": case((given.first_seen_at < first, given.first_seen_at), else_=first),
             "last_seen_at": case((given.last_seen_at > last, given.last_seen_at), else_=last),
         },
         where=or_(given.first_seen_at < first, given.last_seen_at > last),
     )
-    connection.execute(statement, [{**value, "first_seen_at": at, "last_seen_at": at} for value in values])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -40,14 +41,18 @@ def record_facets(connection: Connection, mentions: Mentions) -> None:
         return
     rows = [{"uuid": uuid, "payload": payload} for uuid, payload in sorted(contents.items())]
     add_missing(connection, FacetContentRow, rows)
-    statement = insert(connection, FacetRow)
+    connection.execute(_merge_facet(connection.dialect.name), [uses[key] for key in sorted(uses)])
+
+
+@cache
+def _merge_facet(dialect: str) -> Any:  # noqa: ANN401 -- an INSERT of either dialect
+    statement = insert(dialect, FacetRow)
     given = statement.excluded
-    statement = statement.on_conflict_do_update(
+    return statement.on_conflict_do_update(
         index_elements=["owner_uuid", "scope", "name"],
         set_={"content_uuid": given.content_uuid, "stamp": given.stamp},
         where=given.stamp > FacetRow.stamp,
     )
-    connection.execute(statement, [uses[key] for key in sorted(uses)])
 
 
 def _reports(mentions: Mentions) -> Iterator[tuple[UUID, str, str, dict[str, Any]]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import case, or_, select, update
@@ -51,7 +52,7 @@ def record_namespaces(connection: Connection, names: set[str], at: int) -> None:
             )
     missing = sorted(ids.keys() - {row.uuid for row in known})
     if missing:
-        statement = insert(connection, NamespaceRow)
+        statement = insert(connection.dialect.name, NamespaceRow)
         statement = statement.on_conflict_do_update(
             index_elements=["uuid"],
             set_={"created_at": _least(NamespaceRow.created_at, statement.excluded.created_at)},
@@ -122,20 +123,25 @@ def _record_job(
     name: str,
     parent_uuid: UUID | None,
 ) -> None:
-    stamp = event.stamp if parent_uuid else NO_STAMP
-    statement = insert(connection, JobRow).values(
-        uuid=uuid,
-        namespace_uuid=namespace_id(namespace),
-        name=name,
-        parent_uuid=parent_uuid,
-        parent_stamp=stamp,
-        created_at=event.at,
-        updated_at=event.at,
-        is_hidden=False,
-    )
+    values = {
+        "uuid": uuid,
+        "namespace_uuid": namespace_id(namespace),
+        "name": name,
+        "parent_uuid": parent_uuid,
+        "parent_stamp": event.stamp if parent_uuid else NO_STAMP,
+        "created_at": event.at,
+        "updated_at": event.at,
+        "is_hidden": False,
+    }
+    connection.execute(_merge_job(connection.dialect.name), values)
+
+
+@cache
+def _merge_job(dialect: str) -> Any:  # noqa: ANN401 -- an INSERT of either dialect
+    statement = insert(dialect, JobRow)
     given = statement.excluded
     newer = given.parent_stamp > JobRow.parent_stamp
-    statement = statement.on_conflict_do_update(
+    return statement.on_conflict_do_update(
         index_elements=["uuid"],
         set_={
             "parent_uuid": case((newer, given.parent_uuid), else_=JobRow.parent_uuid),
@@ -151,7 +157,6 @@ def _record_job(
             JobRow.is_hidden,
         ),
     )
-    connection.execute(statement)
 
 
 def record_sources(connection: Connection, mentions: Mentions) -> None:
@@ -166,30 +171,33 @@ def record_sources(connection: Connection, mentions: Mentions) -> None:
         name, url = facet.get("name"), facet.get("uri")
         if isinstance(name, str) and name and "\0" not in f"{name}{url}":
             found[name] = url if isinstance(url, str) else ""
-    for name, url in sorted(found.items()):
-        statement = insert(connection, SourceRow).values(
-            uuid=source_id(name),
-            name=name,
-            type=url.partition(":")[0].upper() or "UNKNOWN",
-            connection_url=url,
-            created_at=event.at,
-            updated_at=event.at,
-            stamp=event.stamp,
-        )
-        given = statement.excluded
-        newer = given.stamp > SourceRow.stamp
-        keys = ("type", "connection_url", "updated_at", "stamp")
-        settings: dict[str, Any] = {
-            key: case((newer, given[key]), else_=getattr(SourceRow, key)) for key in keys
+    rows = [
+        {
+            "uuid": source_id(name),
+            "name": name,
+            "type": url.partition(":")[0].upper() or "UNKNOWN",
+            "connection_url": url,
+            "created_at": event.at,
+            "updated_at": event.at,
+            "stamp": event.stamp,
         }
-        settings["created_at"] = _least(SourceRow.created_at, given.created_at)
-        connection.execute(
-            statement.on_conflict_do_update(
-                index_elements=["uuid"],
-                set_=settings,
-                where=or_(newer, given.created_at < SourceRow.created_at),
-            )
-        )
+        for name, url in sorted(found.items())
+    ]
+    if rows:
+        connection.execute(_merge_source(connection.dialect.name), rows)
+
+
+@cache
+def _merge_source(dialect: str) -> Any:  # noqa: ANN401 -- an INSERT of either dialect
+    statement = insert(dialect, SourceRow)
+    given = statement.excluded
+    newer = given.stamp > SourceRow.stamp
+    keys = ("type", "connection_url", "updated_at", "stamp")
+    settings: dict[str, Any] = {key: case((newer, given[key]), else_=getattr(SourceRow, key)) for key in keys}
+    settings["created_at"] = _least(SourceRow.created_at, given.created_at)
+    return statement.on_conflict_do_update(
+        index_elements=["uuid"], set_=settings, where=or_(newer, given.created_at < SourceRow.created_at)
+    )
 
 
 def _least(mine: Any, other: Any) -> Any:  # noqa: ANN401 -- SQL has it under two names

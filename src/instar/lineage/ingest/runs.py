@@ -69,7 +69,7 @@ def record_run(connection: Connection, mentions: Mentions) -> RecordedRun | None
         new["state"], new["state_stamp"] = event.state.name, event.state_stamp
         new["ended_at"] = event.at if event.state.terminal else None
     if old is None:
-        connection.execute(insert(connection, RunRow).values(**new))
+        connection.execute(insert(connection.dialect.name, RunRow).values(**new))
     elif dict(old) != new:
         connection.execute(update(RunRow).where(RunRow.uuid == mentions.run_uuid).values(**new))
     return RecordedRun(
@@ -122,7 +122,7 @@ def record_reads(connection: Connection, mentions: Mentions) -> list[Change]:
         values = {"at": at, "observed_uuid": observed, "observed_stamp": stamp}
         if old is None:
             key = {"uuid": uuid, "run_uuid": mentions.run_uuid, "job_uuid": mentions.job_uuid}
-            statement = insert(connection, RunInputRow)
+            statement = insert(connection.dialect.name, RunInputRow)
             connection.execute(statement.values(**key, dataset_uuid=mention.uuid, **values))
         elif (old.at, old.observed_uuid, old.observed_stamp) != (at, observed, stamp):
             connection.execute(update(RunInputRow).where(RunInputRow.uuid == uuid).values(**values))

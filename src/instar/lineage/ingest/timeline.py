@@ -155,7 +155,9 @@ class Timeline:
             refresh_schema_versions(self.connection, [old[uuid].dataset_schema_version_uuid])
         else:
             row = {"uuid": uuid, "dataset_uuid": self.root, "created_at": at, "current_at": at}
-            self.connection.execute(insert(self.connection, _V).values(**row, declared_stamp=NO_STAMP))
+            self.connection.execute(
+                insert(self.connection.dialect.name, _V).values(**row, declared_stamp=NO_STAMP)
+            )
             count_versions(self.connection, self.root, 1)
         return {uuid} | self._neighbours_of_first(ids)
 

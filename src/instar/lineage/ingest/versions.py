@@ -59,7 +59,7 @@ def _record(
     if old == new:
         return []
     if old is None:
-        connection.execute(insert(connection, DatasetVersionRow).values(**new))
+        connection.execute(insert(connection.dialect.name, DatasetVersionRow).values(**new))
         count_versions(connection, new["dataset_uuid"], 1)
     else:
         connection.execute(
