@@ -1,4 +1,4 @@
-"""Write the reference pages that are made from the code: docs/api.md, docs/errors.md, docs/cli.md.
+"""Write what is made from the code: docs/api.md, docs/errors.md, docs/cli.md, a table in docs/skipping.md.
 
 With `--check`, write nothing and fail if a page differs from what the code says.
 """
@@ -16,12 +16,18 @@ import typer.main
 
 from instar import errors
 from instar.cli import app
+from instar.skipping.registry import BY_SQL, SUBJECTS
+from instar.skipping.sql.calls import SHORTHANDS
 from tools.api_reference import render_reference, table_row
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from instar.skipping.registry import Row
+
 DOCS = Path(__file__).parent.parent / "docs"
+BEGIN = "<!-- Made by `./dev fix` from the registry of functions. -->"
+END = "<!-- End of what is made. -->"
 NOTICE = "<!-- Made by `./dev fix` from the code; edit the docstrings there. -->"
 
 
@@ -89,7 +95,26 @@ def render_api() -> str:
     return render_reference(NOTICE)
 
 
+def render_skipping() -> str:
+    """Return the text of docs/skipping.md, with the list of functions from the registry."""
+    page = (DOCS / "skipping.md").read_text(encoding="utf-8")
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    lines = [f"| {subject} | {', '.join(_names(rows))} |" for subject, rows in SUBJECTS.items()]
+    short = ", ".join(f"`{name}`" for name in sorted(set(SHORTHANDS) - set(BY_SQL)))
+    table = "\n".join(["| | functions and operators |", "|---|---|", *lines, f"| shorthands | {short} |"])
+    return f"{before}{BEGIN}\n\n{table}\n\n{END}{after}"
+
+
+def _names(rows: tuple[Row, ...]) -> list[str]:
+    """Return what functions are called in SQL: operators first."""
+    operators = dict.fromkeys(row.infix for row in rows if row.infix)
+    named = sorted(name for row in rows for name in row.sql)
+    return [f"`{name}`" for name in (*operators, *named)]
+
+
 PAGES = {
+    DOCS / "skipping.md": render_skipping,
     DOCS / "api.md": render_api,
     DOCS / "errors.md": render_errors,
     DOCS / "cli.md": render_cli,

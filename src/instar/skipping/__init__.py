@@ -12,10 +12,9 @@ from instar.skipping.expression import (
     conjuncts,
     fields_needed,
 )
-from instar.skipping.functions import Function, Mode
+from instar.skipping.functions import Function, Mode, Session
 from instar.skipping.prune import Decision, Verdict, decide
 from instar.skipping.sql import parse_filter
-from instar.skipping.sql.session import Session
 
 __all__ = [
     "Anything",

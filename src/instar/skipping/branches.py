@@ -8,26 +8,24 @@ from __future__ import annotations
 
 from functools import reduce
 from itertools import product
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from instar.skipping.expression import BOOLEAN, Call, Column
 from instar.skipping.functions import Function
 from instar.skipping.kernels import logic
 from instar.skipping.kernels.extremes import greater, lesser
-from instar.skipping.kinds import comparable, kind_of
 from instar.skipping.narrow import Evaluate, Scope, Want, assume
+from instar.skipping.representation import comparable, representation_of
 from instar.skipping.results import Results, any_of, anything, merged, nothing
-from instar.skipping.spans import NO, YES, Real, full_span, kind_of_span, restrict
+from instar.skipping.spans import NO, YES, Real, full_span, representation_of_span, restrict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from instar.schema import Type
 
-__all__ = ["BRANCHES"]
+__all__ = ["attempt", "case", "coalesce", "extreme", "nanvl"]
 
 
-def _case(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+def case(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     """Evaluate CASE: conditions and values in turn, and the ELSE at the end. IF is a short one.
 
     A condition that is null is passed over like one that is false. Nothing past a condition counts in
@@ -48,7 +46,7 @@ def _case(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     return _united(call, outcomes)
 
 
-def _coalesce(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+def coalesce(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     """Evaluate COALESCE: each argument counts only where all before it may be null."""
     reached = YES
     outcomes: list[Results] = []
@@ -61,7 +59,7 @@ def _coalesce(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     return _united(call, outcomes).or_null(reached)
 
 
-def _extreme(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+def extreme(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     """Evaluate GREATEST and LEAST, which pass over nulls and are null only if all arguments are."""
     if not comparable(arg.type for arg in call.args):
         return anything(call.type)
@@ -76,7 +74,7 @@ def _extreme(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     return reduce(fold, (evaluate(arg, scope) for arg in call.args))
 
 
-def _nanvl(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+def nanvl(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     """Evaluate nanvl: the second argument where the first is NaN."""
     left, right = (evaluate(arg, scope) for arg in call.args)
     nan = logic.is_nan(left).truth.true
@@ -84,7 +82,7 @@ def _nanvl(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     return _united(call, [Results(left.null, left.fail, numbers), right.where(nan)])
 
 
-def _try(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+def attempt(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     """Evaluate an expression whose errors become null."""
     result = evaluate(call.args[0], scope)
     return Results(result.null | result.fail, NO, result.spans)
@@ -93,8 +91,8 @@ def _try(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
 def _united(call: Call, outcomes: list[Results]) -> Results:
     """Bring branches together. Branches of other types than the call's tell nothing about its values."""
     united = any_of(outcomes)
-    kind = kind_of(call.type)
-    if _values_agree(call) and all(kind_of_span(span) is kind for span in united.spans):
+    kind = representation_of(call.type)
+    if _values_agree(call) and all(representation_of_span(span) is kind for span in united.spans):
         return united
     return Results(united.null, united.fail, (full_span(call.type, united.some),))
 
@@ -105,14 +103,3 @@ def _values_agree(call: Call) -> bool:
     if call.function in (Function.CASE, Function.IF):
         values = [*values[1:-1:2], values[-1]]
     return comparable([call.type, *values])
-
-
-BRANCHES: Final[dict[Function, Callable[[Call, Scope, Evaluate], Results]]] = {
-    Function.CASE: _case,
-    Function.IF: _case,
-    Function.COALESCE: _coalesce,
-    Function.GREATEST: _extreme,
-    Function.LEAST: _extreme,
-    Function.NANVL: _nanvl,
-    Function.TRY: _try,
-}

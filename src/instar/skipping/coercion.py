@@ -6,15 +6,18 @@ expression becomes `Anything`.
 
 from __future__ import annotations
 
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from instar.schema import Decimal, Primitive, Type
 from instar.schema.types import MAX_PRECISION
 from instar.skipping.expression import BOOLEAN, Anything, Call, Expression, Literal
-from instar.skipping.functions import Function, Mode
-from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, limits, name_of
+from instar.skipping.functions import Function, Mode, Session
 from instar.skipping.literals import fold_string
+from instar.skipping.representation import INTEGERS, is_day_time, is_year_month, limits, name_of
 from instar.skipping.zones import is_known
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = [
     "BINARY",
@@ -35,6 +38,7 @@ __all__ = [
     "is_bad_zone",
     "is_number",
     "round_type",
+    "unified",
     "wider_decimal",
 ]
 
@@ -133,6 +137,21 @@ def comparison_type(left: Type | None, right: Type | None, mode: Mode) -> Type |
     if "string" in names and set(names) & {"date", "timestamp"}:
         return right if names[0] == "string" else left
     return common_type(left, right, mode)
+
+
+def unified(
+    args: list[Expression],
+    session: Session,
+    find_type: Callable[[Type | None, Type | None, Mode], Type | None] = common_type,
+) -> list[Expression] | None:
+    """Cast expressions to the type that they have in common, if they have one."""
+    typed = [arg.type for arg in args if not (isinstance(arg, Literal) and arg.value is None)]
+    common: Type | None = typed[0] if typed else BOOLEAN
+    for type_ in typed[1:]:
+        common = find_type(common, type_, session.mode)
+    if common is None:
+        return None
+    return [cast(arg, common, session.mode, session.zone) for arg in args]
 
 
 def _common_number(left: Type, right: Type, mode: Mode) -> Type | None:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 from instar.schema import Decimal, arrow_type
 from instar.skipping import strings
 from instar.skipping.exact import constant
-from instar.skipping.kinds import Kind, kind_of, limits
+from instar.skipping.representation import Representation, limits, representation_of
 from instar.skipping.results import Results, null_only
 from instar.skipping.spans import NO, YES, Mask, Opaque, Real, Span, Text, Truth, Whole, full_span
 
@@ -46,7 +46,7 @@ def results_of_column(bounds: pa.RecordBatch, rows: pa.Array, type_: Type) -> Re
         if bounds.column("min").type != arrow_type(type_)
         else _bounded(bounds, type_, some)
     )
-    if kind_of(type_) is Kind.REAL and isinstance(span, Real):
+    if representation_of(type_) is Representation.REAL and isinstance(span, Real):
         nan = _mask(pc.fill_null(pc.greater(nans, 0), True))  # noqa: FBT003
         span = Real(span.lo, span.hi, span.some, nan)
     return Results(null, NO, (span,))
@@ -64,27 +64,27 @@ def results_of_literal(literal: Literal) -> Results:
 
 def held_value(value: Value, type_: Type) -> Any:  # noqa: ANN401 -- integer, float, bytes or boolean
     """Return a value as spans hold it."""
-    match kind_of(type_):
-        case Kind.TEXT:
+    match representation_of(type_):
+        case Representation.TEXT:
             return value.encode("utf-8", "surrogatepass") if isinstance(value, str) else value
-        case Kind.REAL:
+        case Representation.REAL:
             return float(value)
-        case Kind.WHOLE if isinstance(type_, Decimal):
+        case Representation.WHOLE if isinstance(type_, Decimal):
             return int(PyDecimal(str(value)).scaleb(type_.scale, _EXACT))
     return value
 
 
 def _point(value: Any, type_: Type) -> Span:  # noqa: ANN401 -- as it is held
-    match kind_of(type_):
-        case Kind.WHOLE:
+    match representation_of(type_):
+        case Representation.WHOLE:
             return Whole(constant(value), constant(value), YES)
-        case Kind.REAL:
+        case Representation.REAL:
             nan = np.isnan([value])
             number = np.where(nan, 0.0, value)  # the bounds of nothing must not trouble anybody
             return Real(number, number, ~nan, nan)
-        case Kind.TEXT:
+        case Representation.TEXT:
             return Text(strings.constant(value), strings.constant(value), YES)
-        case Kind.TRUTH:
+        case Representation.TRUTH:
             return Truth(np.array([bool(value)]), np.array([not value]))
     return Opaque(YES)
 
@@ -95,17 +95,17 @@ def _full(type_: Type, some: Mask) -> Span:
 
 def _bounded(bounds: pa.RecordBatch, type_: Type, some: Mask) -> Span:
     low, high = bounds.column("min"), bounds.column("max")
-    match kind_of(type_):
-        case Kind.WHOLE:
+    match representation_of(type_):
+        case Representation.WHOLE:
             least, most = limits(type_)
             lo, hi = _integers(low, least), _integers(high, most)
             sane = np.asarray(lo <= hi, np.bool_)
             return Whole(np.where(sane, lo, constant(least)), np.where(sane, hi, constant(most)), some)
-        case Kind.REAL:
+        case Representation.REAL:
             first, last = _reals(low, -np.inf), _reals(high, np.inf)
             fine = first <= last  # false for NaN too
             return Real(np.where(fine, first, -np.inf), np.where(fine, last, np.inf), some, NO)
-        case Kind.TEXT:
+        case Representation.TEXT:
             lower = strings.from_arrow(low).fill_null(b"")
             upper = strings.from_arrow(high)
             in_order = strings.not_above(lower, upper)
@@ -114,7 +114,7 @@ def _bounded(bounds: pa.RecordBatch, type_: Type, some: Mask) -> Span:
                 strings.choose(in_order, upper, strings.constant(None)),
                 some,
             )
-        case Kind.TRUTH:
+        case Representation.TRUTH:
             low_true = _mask(pc.fill_null(low, False))  # noqa: FBT003
             high_true = _mask(pc.fill_null(high, True))  # noqa: FBT003
             odd = low_true & ~high_true

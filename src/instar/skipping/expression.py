@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from instar.schema import Primitive, Type
 from instar.skipping.functions import Function, Mode
-from instar.skipping.wording import word_call, word_value
+from instar.skipping.render import render_value
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -65,8 +65,8 @@ class Literal:
     upto: Value | None = None
 
     def __str__(self) -> str:
-        text = word_value(self.value, self.type)
-        return text if self.upto is None else f"{text}..{word_value(self.upto, self.type)}"
+        text = render_value(self.value, self.type)
+        return text if self.upto is None else f"{text}..{render_value(self.upto, self.type)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,14 +94,17 @@ class Anything:
 class Call:
     """A function of other expressions. What depends on neither mode nor zone ignores them."""
 
-    function: Function
+    function: str
+    """The name of a row of the registry."""
     args: tuple[Expression, ...]
     type: Type
     mode: Mode = Mode.ANSI
     zone: str | None = None
 
     def __str__(self) -> str:
-        return word_call(self.function, [str(arg) for arg in self.args], self.type, self.mode)
+        from instar.skipping.registry import render_call  # noqa: PLC0415 -- which knows calls
+
+        return render_call(self)
 
 
 Expression = Column | Literal | Now | Anything | Call

@@ -1,13 +1,14 @@
-"""The functions that skipping understands, and in which of Spark's modes a call of one is evaluated.
+"""What a call depends on besides its arguments: Spark's mode and session; and names of operators.
 
-Names only: what a function does to sets of possible results is in `kernels`.
+All that there is to know of a function is its row in `registry`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
 
-__all__ = ["Function", "Mode"]
+__all__ = ["Function", "Mode", "Session"]
 
 
 class Mode(Enum):
@@ -38,24 +39,30 @@ class Mode(Enum):
         return self in (Mode.LEGACY, Mode.UNKNOWN)
 
 
-class Function(StrEnum):
-    """What a `Call` calls, under one name whatever the front end's name for it."""
+@dataclass(frozen=True, slots=True)
+class Session:
+    """The settings of a Spark session that change what an expression means."""
 
-    # logic and nulls
+    zone: str = "UTC"
+    """`spark.sql.session.timeZone`."""
+    ansi: bool = True
+    """`spark.sql.ansi.enabled`."""
+
+    @property
+    def mode(self) -> Mode:
+        """The mode of calls that do not name another."""
+        return Mode.ANSI if self.ansi else Mode.LEGACY
+
+
+class Function(StrEnum):
+    """Names of functions that code speaks of, operators above all. Each is a row of the registry too."""
+
+    # logic and comparisons
     AND = auto()
     OR = auto()
     NOT = auto()
     IS_NULL = auto()
     IS_NOT_NULL = auto()
-    IS_NAN = auto()
-    COALESCE = auto()
-    IF = auto()
-    CASE = auto()
-    TRY = auto()
-    NANVL = auto()
-    GREATEST = auto()
-    LEAST = auto()
-    # comparisons
     EQUAL = auto()
     EQUAL_NULL_SAFE = auto()
     LESS = auto()
@@ -63,6 +70,13 @@ class Function(StrEnum):
     GREATER = auto()
     GREATER_EQUAL = auto()
     IN = auto()
+    # choices and casts
+    COALESCE = auto()
+    IF = auto()
+    CASE = auto()
+    GREATEST = auto()
+    LEAST = auto()
+    CAST = auto()
     # numbers
     ADD = auto()
     SUBTRACT = auto()
@@ -73,54 +87,18 @@ class Function(StrEnum):
     POSITIVE_REMAINDER = auto()
     NEGATE = auto()
     ABS = auto()
-    SIGN = auto()
-    CEIL = auto()
-    FLOOR = auto()
-    ROUND = auto()
-    CAST = auto()
     # text
-    STARTS_WITH = auto()
-    ENDS_WITH = auto()
-    CONTAINS = auto()
     LIKE = auto()
     PREFIX = auto()
     CONCAT = auto()
-    LENGTH = auto()
     # dates and times
-    YEAR = auto()
-    QUARTER = auto()
-    MONTH = auto()
-    DAY = auto()
-    DAY_OF_YEAR = auto()
-    DAY_OF_WEEK = auto()
-    WEEKDAY = auto()
-    WEEK_OF_YEAR = auto()
-    HOUR = auto()
-    MINUTE = auto()
-    SECOND = auto()
-    TRUNC_DATE = auto()
-    TRUNC_TIMESTAMP = auto()
-    LAST_DAY = auto()
     ADD_DAYS = auto()
     SUBTRACT_DAYS = auto()
-    DATE_DIFFERENCE = auto()
     ADD_MONTHS = auto()
     ADD_MONTHS_TO_TIMESTAMP = auto()
     ADD_DAY_TIME = auto()
     SUBTRACT_DATES = auto()
     SUBTRACT_TIMESTAMPS = auto()
-    MONTHS_BETWEEN = auto()
     INTERVAL_DAYS = auto()
-    UNIX_TIMESTAMP = auto()
-    UNIX_SECONDS = auto()
-    UNIX_MILLIS = auto()
     UNIX_MICROS = auto()
-    SECONDS_TO_TIMESTAMP = auto()
-    MILLIS_TO_TIMESTAMP = auto()
-    MICROS_TO_TIMESTAMP = auto()
-    DAYS_AS_NUMBER = auto()
-    NUMBER_AS_DAYS = auto()
-    FORMAT_UNIX_SECONDS = auto()
-    FORMAT_TIMESTAMP = auto()
-    FROM_UTC = auto()
-    TO_UTC = auto()
+    MICROS_TO_TIMESTAMP = "timestamp_micros"

@@ -1,8 +1,8 @@
 """The interpreter: every expression is evaluated over sets of possible results instead of values.
 
 It walks the tree once; each node is a handful of operations on columns, whatever the number of parts.
-Functions that are null whenever an argument is go to `kernels`, the others to `predicates.py` and
-`branches.py`.
+What a function does is in its row of the registry: a kernel, if it is null whenever an argument is, or
+else what evaluates it lazily.
 """
 
 from __future__ import annotations
@@ -10,26 +10,21 @@ from __future__ import annotations
 from functools import reduce
 from itertools import product
 from math import prod
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from instar.skipping.branches import BRANCHES
 from instar.skipping.columns import results_of_literal, unknown_column
 from instar.skipping.expression import Anything, Call, Column, Expression, Literal, Now
-from instar.skipping.kernels.table import find_kernel
-from instar.skipping.kinds import kind_of
-from instar.skipping.predicates import PREDICATES
+from instar.skipping.registry import load_row
+from instar.skipping.representation import representation_of
 from instar.skipping.results import MOST, Results, anything, merged
-from instar.skipping.spans import NO, YES, Span, kind_of_span, live, restrict
+from instar.skipping.spans import NO, YES, Span, live, representation_of_span, restrict
 
 if TYPE_CHECKING:
     from instar.skipping.narrow import Scope
 
 __all__ = ["evaluate"]
-
-_LAZY: Final = {**PREDICATES, **BRANCHES}
-"""Functions that decide themselves what of their arguments to look at, and where."""
 
 
 def evaluate(expression: Expression, scope: Scope) -> Results:
@@ -45,14 +40,14 @@ def evaluate(expression: Expression, scope: Scope) -> Results:
         case Anything(type=type_):
             return anything(type_)
         case Call(function=function):
-            lazy = _LAZY.get(function)
+            lazy = load_row(function).lazy
             return _strict(expression, scope) if lazy is None else lazy(expression, scope, evaluate)
 
 
 def _strict(call: Call, scope: Scope) -> Results:
     """Evaluate a function that is null if an argument is, and fails if an argument does."""
-    kinds = [kind_of(arg.type) for arg in call.args]
-    kernel = find_kernel(call.function, kinds)
+    kinds = [representation_of(arg.type) for arg in call.args]
+    kernel = load_row(call.function).find_kernel(call)
     if kernel is None:
         return anything(call.type)
     args = [evaluate(arg, scope) for arg in call.args]
@@ -63,7 +58,7 @@ def _strict(call: Call, scope: Scope) -> Results:
         choices = [(arg.whole,) if arg.spans else () for arg in args]
     found: list[Span] = []
     for spans in product(*choices):
-        if [kind_of_span(span) for span in spans] != kinds:
+        if [representation_of_span(span) for span in spans] != kinds:
             return anything(call.type)
         present = reduce(np.logical_and, (live(span) for span in spans), YES)
         outcome = kernel(call, *spans)

@@ -13,7 +13,7 @@ from typing import Final
 from instar.schema import Decimal, Type
 from instar.skipping.exact import constant
 from instar.skipping.expression import Literal
-from instar.skipping.kinds import INTEGERS, limits, name_of
+from instar.skipping.representation import INTEGERS, limits, name_of
 from instar.skipping.zones import DAY, HOUR, MINUTE, SECOND, is_known, to_utc
 
 __all__ = ["fold_string", "parse_date", "parse_day_time", "parse_timestamp", "parse_year_month"]

@@ -18,7 +18,7 @@ from instar.skipping import exact, strings
 from instar.skipping.expression import Call, Column, Expression
 from instar.skipping.functions import Function
 from instar.skipping.kernels.compare import FLIPPED, NEGATED
-from instar.skipping.kinds import INTEGERS, comparable, name_of
+from instar.skipping.representation import INTEGERS, comparable, name_of
 from instar.skipping.results import Results, any_of, merged
 from instar.skipping.spans import NO, YES, Mask, Real, Span, Text, Truth, Whole, meet, restrict, single
 
@@ -108,7 +108,7 @@ def _assume_logic(condition: Call, want: Want, scope: Scope, evaluate: Evaluate)
 
 
 def _assume_comparison(
-    function: Function,
+    function: str,
     sides: tuple[Expression, Expression],
     scope: Scope,
     evaluate: Evaluate,
@@ -170,7 +170,7 @@ def _bare(expression: Expression) -> Column | None:
 
 
 def _compared(
-    scope: Scope, column: Column, function: Function, bound: Results, *, nullable: bool, says: Mask = YES
+    scope: Scope, column: Column, function: str, bound: Results, *, nullable: bool, says: Mask = YES
 ) -> Scope:
     allowed = _allowed(function, bound)
     if allowed is None:
@@ -188,7 +188,7 @@ def _compared(
     return _with(scope, column, narrowed)
 
 
-def _allowed(function: Function, bound: Results) -> Span | None:
+def _allowed(function: str, bound: Results) -> Span | None:
     """Return the values that compare as wanted with at least one of some values."""
     if not bound.spans:
         return None

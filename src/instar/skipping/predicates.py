@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import reduce
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -13,19 +12,25 @@ from instar.skipping.columns import held_value
 from instar.skipping.expression import BOOLEAN, Call, Expression, Literal, fields_needed
 from instar.skipping.functions import Function
 from instar.skipping.kernels import logic
-from instar.skipping.kernels.compare import member
-from instar.skipping.kinds import comparable
+from instar.skipping.kernels.compare import find_member
 from instar.skipping.narrow import Evaluate, Scope, Want, assume
+from instar.skipping.representation import comparable
 from instar.skipping.results import Results, anything, truth_of
 from instar.skipping.spans import NO
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+__all__ = [
+    "conjoin",
+    "disjoin",
+    "is_nan",
+    "is_not_null",
+    "is_null",
+    "member",
+    "negate",
+    "null_safe_equal",
+]
 
-__all__ = ["PREDICATES"]
 
-
-def _and(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+def conjoin(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     """Evaluate AND from left to right. What is right of a condition can be true only where that is."""
     result = evaluate(call.args[0], scope)
     inner = scope
@@ -42,7 +47,8 @@ def _and(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     return result
 
 
-def _or(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+def disjoin(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+    """Evaluate OR."""
     return reduce(logic.disjunction, (evaluate(arg, scope) for arg in call.args))
 
 
@@ -54,7 +60,8 @@ def _differs(expression: Expression, scope: Scope, inner: Scope) -> bool:
     )
 
 
-def _null_safe_equal(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+def null_safe_equal(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+    """Evaluate <=>, which is never null."""
     left, right = (evaluate(arg, scope) for arg in call.args)
     result = logic.null_safe_equal(left, right)
     if comparable(arg.type for arg in call.args):
@@ -64,7 +71,7 @@ def _null_safe_equal(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     return truth_of(known.true | either, known.false | either, NO, result.fail)
 
 
-def _in(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+def member(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     """Evaluate IN: true if found, null if not found and a null is there to be compared with."""
     value, *rest = call.args
     if not comparable(arg.type for arg in call.args):
@@ -73,7 +80,7 @@ def _in(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     literals = [arg for arg in rest if isinstance(arg, Literal) and arg.upto is None]
     known = [held_value(arg.value, arg.type) for arg in literals if arg.value is not None]
     if len(literals) == len(rest) and not any(held != held for held in known):  # noqa: PLR0124 -- NaN
-        found = [member(span, known) for span in needle.spans]
+        found = [find_member(span, known) for span in needle.spans]
         if None not in found:
             true = reduce(np.logical_or, (masks[0] for masks in found if masks), NO)
             false = reduce(np.logical_or, (masks[1] for masks in found if masks), NO)
@@ -85,17 +92,21 @@ def _in(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
     return reduce(logic.disjunction, (evaluate(test, scope) for test in tests), not_found)
 
 
-def _of_one(function: Callable[[Results], Results]) -> Callable[[Call, Scope, Evaluate], Results]:
-    return lambda call, scope, evaluate: function(evaluate(call.args[0], scope))
+def negate(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+    """Evaluate NOT."""
+    return logic.negation(evaluate(call.args[0], scope))
 
 
-PREDICATES: Final[dict[Function, Callable[[Call, Scope, Evaluate], Results]]] = {
-    Function.AND: _and,
-    Function.OR: _or,
-    Function.NOT: _of_one(logic.negation),
-    Function.IS_NULL: _of_one(logic.is_null),
-    Function.IS_NOT_NULL: _of_one(logic.is_not_null),
-    Function.IS_NAN: _of_one(logic.is_nan),
-    Function.EQUAL_NULL_SAFE: _null_safe_equal,
-    Function.IN: _in,
-}
+def is_null(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+    """Evaluate IS NULL."""
+    return logic.is_null(evaluate(call.args[0], scope))
+
+
+def is_not_null(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+    """Evaluate IS NOT NULL."""
+    return logic.is_not_null(evaluate(call.args[0], scope))
+
+
+def is_nan(call: Call, scope: Scope, evaluate: Evaluate) -> Results:
+    """Evaluate isnan."""
+    return logic.is_nan(evaluate(call.args[0], scope))

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from instar.skipping import strings
 from instar.skipping.exact import Ints, compact, constant
-from instar.skipping.kinds import Kind, kind_of, limits
+from instar.skipping.representation import Representation, limits, representation_of
 from instar.skipping.strings import Mask, Strings
 
 if TYPE_CHECKING:
@@ -37,10 +37,10 @@ __all__ = [
     "choose",
     "full_span",
     "hull",
-    "kind_of_span",
     "live",
     "meet",
     "orders",
+    "representation_of_span",
     "restrict",
     "single",
 ]
@@ -98,11 +98,11 @@ Span = Whole | Real | Text | Truth | Opaque
 
 
 _KINDS: Final = {
-    Whole: Kind.WHOLE,
-    Real: Kind.REAL,
-    Text: Kind.TEXT,
-    Truth: Kind.TRUTH,
-    Opaque: Kind.OPAQUE,
+    Whole: Representation.WHOLE,
+    Real: Representation.REAL,
+    Text: Representation.TEXT,
+    Truth: Representation.TRUTH,
+    Opaque: Representation.OPAQUE,
 }
 
 
@@ -117,20 +117,20 @@ class Orders:
 
 def full_span(type_: Type | None, some: Mask = YES) -> Span:
     """Return every value of a type."""
-    match kind_of(type_):
-        case Kind.WHOLE:
+    match representation_of(type_):
+        case Representation.WHOLE:
             low, high = limits(type_)
             return Whole(constant(low), constant(high), some)
-        case Kind.REAL:
+        case Representation.REAL:
             return Real(np.array([-np.inf]), np.array([np.inf]), some, some)
-        case Kind.TEXT:
+        case Representation.TEXT:
             return Text(strings.constant(b""), strings.constant(None), some)
-        case Kind.TRUTH:
+        case Representation.TRUTH:
             return Truth(some, some)
     return Opaque(some)
 
 
-def kind_of_span(span: Span) -> Kind:
+def representation_of_span(span: Span) -> Representation:
     """Return the kind of type that a span holds values of."""
     return _KINDS[type(span)]
 

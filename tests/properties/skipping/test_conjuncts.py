@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.unit.skipping.laboratory import parts_read
+from tests.unit.skipping.foreseen import parts_read
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -1,19 +1,21 @@
-"""Random well-typed filters over all that skipping understands, as trees that can be made smaller."""
+"""Random well-typed filters over all that the registry has, as trees that can be made smaller."""
 
 from __future__ import annotations
 
 import datetime as dt
 from dataclasses import dataclass
 from decimal import Decimal
+from random import Random
 from typing import TYPE_CHECKING, Any
 
+from instar.skipping.registry import ROWS
+from instar.skipping.sql.calls import SHORTHANDS
 from tests.spark.skipping.poison import COLUMNS, ENDS, EPOCH, POISON, spark_literal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
-    from random import Random
 
-__all__ = ["Node", "make_filter", "make_value", "smaller"]
+__all__ = ["Node", "fill_words", "make_filter", "make_value", "smaller"]
 
 
 @dataclass(frozen=True)
@@ -28,206 +30,34 @@ class Node:
         return self.template.format(*self.children)
 
 
-_NUMBERS = ("tinyint", "int", "bigint", "double", "float", "decimal(10,2)", "decimal(38,18)")
 _LEVELS = ("year", "quarter", "month", "week", "day", "hour", "minute", "second", "nonsense")
 _ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Pacific/Apia", "Australia/Lord_Howe")
 _BAD_ZONES = ("Nowhere/Bad", "+530", "+05:30", "UTC-3")
 _TINY = (Decimal("7e-30"), Decimal("3e-18"), Decimal("0.25"))
 _UNITS = ("day", "hour", "minute", "second")
-_COMPARABLE = (*_NUMBERS, "string", "date", "timestamp", "timestamp_ntz", "boolean")
+
+# Not understood: it may come to anything.
+_FOREIGN = (
+    "string: reverse({string})",
+    "int: ascii({string})",
+    "double: sin({double})",
+    "date: next_day({date}, 'Mon')",
+)
+
+
+def _rules() -> dict[str, list[str]]:
+    """Return the samples of all functions that skipping knows, by type."""
+    rules: dict[str, list[str]] = {}
+    samples = [sample for row in ROWS.values() for sample in row.samples]
+    samples += [sample for short in dict.fromkeys(SHORTHANDS.values()) for sample in short.samples]
+    for sample in (*samples, *_FOREIGN):
+        type_, _, template = sample.partition(": ")
+        rules.setdefault(type_, []).append(template)
+    return rules
+
 
 # Templates by type; a hole names the type that fills it. `#n` is a small number, `#level` and so on a word.
-_RULES: dict[str, list[str]] = {
-    "boolean": [
-        "(not {boolean})",
-        "({boolean} and {boolean})",
-        "({boolean} or {boolean})",
-        "(case when {boolean} then {boolean} else {boolean} end)",
-        "isnan({double})",
-        "({string} like '#like')",
-        "({string} not like '#like')",
-        "startswith({string}, '#piece')",
-        "contains({string}, '#piece')",
-        "endswith({string}, '#piece')",
-        "({timestamp} - {timestamp} > interval '#n' day)",
-        "({boolean} is true)",
-        "({boolean} is null)",
-    ],
-    "tinyint": [
-        "(- {tinyint})",
-        "abs({tinyint})",
-        "({tinyint} #op {tinyint})",
-        "cast({int} as tinyint)",
-        "cast({double} as tinyint)",
-        "cast({decimal(38,18)} as tinyint)",
-    ],
-    "int": [
-        *("({int} #op {int})", "({int} % {int})", "pmod({int}, {int})", "(- {int})", "abs({int})"),
-        *(
-            "cast({bigint} as int)",
-            "cast({double} as int)",
-            "cast({tinyint} as int)",
-            "cast({boolean} as int)",
-        ),
-        *("cast({decimal(10,2)} as int)", "try_cast({bigint} as int)", "try_#try({int}, {int})"),
-        *(
-            "year({date})",
-            "quarter({date})",
-            "month({date})",
-            "day({date})",
-            "dayofyear({date})",
-            "weekofyear({date})",
-        ),
-        *(
-            "dayofweek({date})",
-            "weekday({date})",
-            "year({timestamp})",
-            "month({timestamp})",
-            "hour({timestamp})",
-        ),
-        *("minute({timestamp})", "second({timestamp})", "hour({timestamp_ntz})", "datediff({date}, {date})"),
-        *("extract(week from {timestamp})", "extract(doy from {date})", "date_part('dow', {timestamp})"),
-        *("length({string})", "round({int}, -1)", "unix_date({date})", "({int} + {tinyint})"),
-        *("(case when {boolean} then {int} when {boolean} then {int} end)", "nullif({int}, {int})"),
-        *(
-            "cast({decimal(38,18)} as int)",
-            "(case when i > #n then cast(l as int) end)",
-            "if(i = 0, 0, j div i)",
-        ),
-    ],
-    "bigint": [
-        *(
-            "({bigint} #op {bigint})",
-            "({bigint} div {bigint})",
-            "({bigint} % {bigint})",
-            "(- {bigint})",
-            "abs({bigint})",
-        ),
-        *(
-            "cast({int} as bigint)",
-            "cast({double} as bigint)",
-            "try_cast({double} as bigint)",
-            "cast({timestamp} as bigint)",
-        ),
-        *("ceil({double})", "floor({double})", "unix_timestamp({timestamp})", "unix_millis({timestamp})"),
-        *("try_#try({bigint}, {bigint})", "({bigint} + {int})"),
-        *("cast({decimal(38,18)} as bigint)", "unix_seconds({timestamp})", "unix_timestamp({timestamp_ntz})"),
-        *("unix_timestamp({timestamp})", "to_unix_timestamp({timestamp})", "unix_timestamp({date})"),
-    ],
-    "double": [
-        *(
-            "({double} #op {double})",
-            "({double} / {double})",
-            "({int} / {int})",
-            "({double} % {double})",
-            "(- {double})",
-        ),
-        *(
-            "abs({double})",
-            "sign({double})",
-            "round({double}, 1)",
-            "round({double})",
-            "cast({bigint} as double)",
-        ),
-        *(
-            "cast({float} as double)",
-            "cast({decimal(10,2)} as double)",
-            "cast({int} as double)",
-            "try_divide({double}, {double})",
-        ),
-        *(
-            "months_between({timestamp}, {timestamp})",
-            "months_between({date}, {date})",
-            "nanvl({double}, {double})",
-        ),
-        *("cast({timestamp} as double)", "cast({decimal(38,18)} as double)"),
-        *("(case when l > #n then cast(l as double) end)", "(case when i > #n then 100 / i end)"),
-    ],
-    "float": [
-        *("cast({double} as float)", "({float} #op {float})", "cast({bigint} as float)", "(- {float})"),
-        *("cast({decimal(38,18)} as float)", "if(l > #n, cast(l as float), {float})"),
-    ],
-    "decimal(38,18)": [
-        *("(- {decimal(38,18)})", "abs({decimal(38,18)})", "cast({bigint} as decimal(38,18))"),
-        *(
-            "cast(({decimal(38,18)} #op {decimal(38,18)}) as decimal(38,18))",
-            "cast(({decimal(38,18)} / {decimal(38,18)}) as decimal(38,18))",
-            "cast(({decimal(38,18)} % {decimal(38,18)}) as decimal(38,18))",
-            "cast(pmod({decimal(38,18)}, #tiny) as decimal(38,18))",
-            "cast((cast({decimal(38,18)} as decimal(38,0)) % #tiny) as decimal(38,18))",
-            "cast(round({decimal(38,18)}, 5) as decimal(38,18))",
-        ),
-    ],
-    "decimal(10,2)": [
-        *(
-            "cast({int} as decimal(10,2))",
-            "cast(({decimal(10,2)} #op {decimal(10,2)}) as decimal(10,2))",
-            "abs({decimal(10,2)})",
-        ),
-        *(
-            "cast(({decimal(10,2)} / {decimal(10,2)}) as decimal(10,2))",
-            "cast(round({decimal(10,2)}, 1) as decimal(10,2))",
-        ),
-        *("(- {decimal(10,2)})", "cast(({decimal(10,2)} % {decimal(10,2)}) as decimal(10,2))"),
-        *(
-            "cast(floor({decimal(10,2)}) as decimal(10,2))",
-            "cast(({decimal(10,2)} #op {int}) as decimal(10,2))",
-        ),
-    ],
-    "string": [
-        *(
-            "substring({string}, 1, #n)",
-            "left({string}, #n)",
-            "concat({string}, {string})",
-            "({string} || '#piece')",
-        ),
-        *("substring({string}, 2, #n)", "cast({date} as string)", "date_format({timestamp}, '#format')"),
-        *("from_unixtime({bigint})", "cast({int} as string)", "upper({string})", "trim({string})"),
-    ],
-    "date": [
-        *("date_add({date}, #n)", "date_sub({date}, #n)", "add_months({date}, #n)", "last_day({date})"),
-        *(
-            "trunc({date}, '#level')",
-            "cast({timestamp} as date)",
-            "to_date({timestamp})",
-            "({date} + interval '#n' month)",
-        ),
-        *(
-            "({date} - interval '#n' day)",
-            "cast({timestamp_ntz} as date)",
-            "date_add({date}, {int})",
-            "add_months({date}, {int})",
-        ),
-    ],
-    "timestamp": [
-        *(
-            "date_trunc('#level', {timestamp})",
-            "({timestamp} + interval '#n' #unit)",
-            "({timestamp} - interval '#n' day)",
-        ),
-        *(
-            "({timestamp} + interval '#n' month)",
-            "cast({date} as timestamp)",
-            "cast({timestamp_ntz} as timestamp)",
-        ),
-        *(
-            "from_utc_timestamp({timestamp}, '#zone')",
-            "to_utc_timestamp({timestamp}, '#zone')",
-            "timestamp_seconds({bigint})",
-        ),
-        *("date_trunc('day', {timestamp})", "timestamp_millis({bigint})"),
-        *("dateadd(#unit, #n, {timestamp})", "timestampadd(month, #n, {timestamp})"),
-        "({timestamp} - interval #n day #n hours)",
-    ],
-    "timestamp_ntz": [
-        *(
-            "cast({timestamp} as timestamp_ntz)",
-            "({timestamp_ntz} + interval '#n' #unit)",
-            "cast({date} as timestamp_ntz)",
-        ),
-        "({timestamp_ntz} + interval '#n' month)",
-    ],
-}
+_RULES = _rules()
 _LOCAL = [
     (type_, rule)
     for type_, rules in _RULES.items()
@@ -236,19 +66,6 @@ _LOCAL = [
     if "{timestamp" in rule or type_ == "timestamp"
 ]
 """Rules whose outcome depends on a time zone, or nearly so."""
-
-_GENERAL = (
-    "coalesce({T}, {T})",
-    "if({boolean}, {T}, {T})",
-    "greatest({T}, {T})",
-    "least({T}, {T})",
-    "nvl({T}, {T})",
-    "case when {boolean} then {T} else {T} end",
-)
-_TESTS = (
-    *("({T} #cmp {T})", "({T} #cmp {T})", "({T} #cmp {T})", "({T} #cmp {T})", "({T} = {T})", "({T} <=> {T})"),
-    *("({T} is null)", "({T} is not null)", "({T} in ({T}, {T}, {T}))", "({T} between {T} and {T})"),
-)
 
 
 def make_filter(random: Random, depth: int = 3) -> Node:
@@ -299,16 +116,11 @@ def _descendants(node: Node) -> Iterator[Node]:
 def _make(random: Random, type_: str, depth: int) -> Node:
     if depth <= 0 or (type_ != "boolean" and random.random() < 0.35):
         return _leaf(random, type_)
-    if type_ == "boolean" and random.random() < 0.65:
-        about = random.choice(_COMPARABLE)
-        return _fill(random, random.choice(_TESTS).replace("{T}", "{" + about + "}"), type_, depth)
-    if random.random() < 0.2:
-        return _fill(random, random.choice(_GENERAL).replace("{T}", "{" + type_ + "}"), type_, depth)
     return _fill(random, random.choice(_RULES[type_]), type_, depth)
 
 
 def _fill(random: Random, template: str, type_: str, depth: int) -> Node:
-    template = _words(random, template)
+    template = fill_words(template, random)
     children = []
     pieces = []
     rest = template
@@ -320,11 +132,10 @@ def _fill(random: Random, template: str, type_: str, depth: int) -> Node:
     return Node("".join(pieces) + rest, type_, tuple(children))
 
 
-def _words(random: Random, template: str) -> str:
+def fill_words(template: str, random: Random | None = None) -> str:
+    """Put words and numbers in their places; any, unless drawn at random."""
+    random = random or Random(0)
     words: dict[str, Callable[[], str]] = {
-        "#cmp": lambda: random.choice(("<", "<=", ">", ">=", "=", "<>")),
-        "#op": lambda: random.choice("+-*"),
-        "#try": lambda: random.choice(("add", "subtract", "multiply")),
         "#level": lambda: random.choice(_LEVELS),
         "#unit": lambda: random.choice(_UNITS),
         "#zone": lambda: random.choice((*_ZONES, *_BAD_ZONES)),

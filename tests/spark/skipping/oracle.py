@@ -13,11 +13,11 @@ import pyarrow as pa
 from pyspark.errors import PySparkException
 
 from instar.skipping.interpret import evaluate
-from instar.skipping.kinds import name_of
 from instar.skipping.prune import make_scope
+from instar.skipping.representation import name_of
 from instar.stats import bounds_columns
 from tests.spark.skipping.poison import COLUMNS, SCHEMA, make_part, spark_literal, stats_of
-from tests.unit.skipping.laboratory import allows, results_for
+from tests.unit.skipping.foreseen import allows, results_for
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

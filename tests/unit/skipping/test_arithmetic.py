@@ -13,7 +13,7 @@ from instar.schema import Primitive
 from instar.skipping import Call, Column, Function, Mode
 from instar.skipping.spans import Whole
 from instar.stats import FieldStats, bounds_columns
-from tests.unit.skipping.laboratory import results_for
+from tests.unit.skipping.foreseen import results_for
 
 if TYPE_CHECKING:
     from collections.abc import Callable

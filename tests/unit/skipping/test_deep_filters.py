@@ -22,7 +22,7 @@ from instar.skipping import (
     prune,
 )
 from instar.skipping.expression import DEEPEST
-from tests.unit.skipping.laboratory import bounds_of, parts_read
+from tests.unit.skipping.foreseen import bounds_of, parts_read
 
 SCHEMA = parse_schema_ddl("i int, s string, d date")
 LEVELS = 1000

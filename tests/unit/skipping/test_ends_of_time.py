@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.unit.skipping.laboratory import parts_read
+from tests.unit.skipping.foreseen import parts_read
 
 DAY = 86_400_000_000
 FIRST_DAY, LAST_DAY = -(1 << 31), (1 << 31) - 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from instar.skipping import Verdict, explain, explain_part, parse_filter
 from instar.skipping.expression import conjuncts
-from tests.unit.skipping.laboratory import bounds_of
+from tests.unit.skipping.foreseen import bounds_of
 from tests.unit.skipping.league import PARTS, SCHEMA, part
 
 BOUNDS, ROWS = bounds_of([part(number) for number in range(PARTS)], SCHEMA)

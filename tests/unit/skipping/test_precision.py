@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from instar.skipping import Session
-from tests.unit.skipping.laboratory import parts_read
+from tests.unit.skipping.foreseen import parts_read
 
 COLUMNS = (
     "b boolean, ti tinyint, i int, j int, l bigint, f double, g float, dc decimal(10,2), s string, d date, "

@@ -11,8 +11,8 @@ import numpy as np
 from instar.schema import Decimal
 from instar.skipping.catalyst.nodes import find_type
 from instar.skipping.expression import Anything, Expression, Literal
-from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, limits, name_of
 from instar.skipping.literals import fold_string
+from instar.skipping.representation import INTEGERS, is_day_time, is_year_month, limits, name_of
 
 if TYPE_CHECKING:
     from instar.schema import Type

@@ -1,7 +1,7 @@
 """From Catalyst's JSON to an expression: columns, literals, casts, logic and branches.
 
-Functions whose arguments and type are all there is to them are listed in `functions.py`. What is not
-known becomes `Anything`, and only that.
+Functions are found in the registry by the names of their classes; here are only those whose nodes have more
+to them than arguments. What is not known becomes `Anything`, and only that.
 """
 
 from __future__ import annotations
@@ -9,11 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from instar.schema import Field, Struct, Type, field_name
-from instar.skipping.catalyst.functions import FUNCTIONS
 from instar.skipping.catalyst.literals import held_literal, read_literal
 from instar.skipping.catalyst.nodes import Node, find_type, read_nodes
-from instar.skipping.catalyst.steps import timestamp_add
-from instar.skipping.coercion import DATE, LONG, TIMESTAMP, cast
+from instar.skipping.coercion import DATE, DAY_TIME, LONG, STRING, TIMESTAMP, YEAR_MONTH, cast
 from instar.skipping.expression import (
     BOOLEAN,
     DEEPEST,
@@ -26,8 +24,10 @@ from instar.skipping.expression import (
     Now,
 )
 from instar.skipping.functions import Function, Mode
-from instar.skipping.kinds import comparable, name_of
-from instar.skipping.wording import word_call
+from instar.skipping.kernels.compare import NEGATED
+from instar.skipping.registry import BY_CLASS, Row, load_row
+from instar.skipping.representation import comparable, limits, name_of
+from instar.skipping.zones import DAY, HOUR, MINUTE, SECOND
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -41,21 +41,10 @@ _WRAPPERS: Final = frozenset(
     ]
 )
 """Nodes that have the value of their child."""
-
-_COMPARISONS: Final = {
-    "EqualTo": Function.EQUAL,
-    "EqualNullSafe": Function.EQUAL_NULL_SAFE,
-    "LessThan": Function.LESS,
-    "LessThanOrEqual": Function.LESS_EQUAL,
-    "GreaterThan": Function.GREATER,
-    "GreaterThanOrEqual": Function.GREATER_EQUAL,
-}
-_CHOICES: Final = {
-    "Coalesce": Function.COALESCE,
-    "Greatest": Function.GREATEST,
-    "Least": Function.LEAST,
-    "NaNvl": Function.NANVL,
-}
+_TESTS: Final = frozenset([Function.IN, Function.EQUAL, Function.EQUAL_NULL_SAFE, *NEGATED])
+_MONTHS: Final = {"MONTH": 1, "QUARTER": 3, "YEAR": 12}
+_DAYS: Final = {"DAY": DAY, "WEEK": 7 * DAY}
+_TIMES: Final = {"HOUR": HOUR, "MINUTE": MINUTE, "SECOND": SECOND}
 
 
 def parse_catalyst(
@@ -77,10 +66,10 @@ def parse_catalyst(
         node = read_nodes(text, lost)
     except (ValueError, KeyError, TypeError, IndexError):
         return Anything("an expression that cannot be read", BOOLEAN)
-    return Reader(fields, zone).read(node)
+    return CatalystReader(fields, zone).read(node)
 
 
-class Reader:
+class CatalystReader:
     """Reads nodes over the fields of one table in one session."""
 
     def __init__(self, fields: Mapping[str, Field], zone: str) -> None:
@@ -108,20 +97,40 @@ class Reader:
         special = _SPECIAL.get(node.name)
         if special is not None:
             return special(self, node) or _unknown(node)
-        if node.name in FUNCTIONS:
-            return FUNCTIONS[node.name].make(node, self.read) or _unknown(node)
+        if node.name in BY_CLASS:
+            return self._call(node, *BY_CLASS[node.name])
         return _unknown(node)
+
+    def _call(self, node: Node, row: Row, fields: tuple[str, ...]) -> Expression:
+        """Read a call of a function of the registry."""
+        nodes = [node.child(field) for field in fields] if fields else list(node.children)
+        args = tuple(self.read(child) for child in nodes if child is not None)
+        call = row.bind(args, _mode(node), node.zone) if len(args) == len(nodes) else None
+        given = node.fields.get("resultType")
+        if call is not None and (given is None or find_type(given) == call.type):
+            return call
+        if row.name not in _TESTS:
+            return _unknown(node)
+        # What is asked is shown, though nothing follows from it.
+        return Anything(row.show([str(arg) for arg in args], Mode.UNKNOWN), BOOLEAN)
 
     def read_all(self, nodes: Sequence[Node]) -> tuple[Expression, ...]:
         """Read several nodes."""
         return tuple(self.read(node) for node in nodes)
 
 
+def _mode(node: Node) -> Mode:
+    fails = node.fields.get("failOnError")
+    if isinstance(fails, bool):
+        return Mode.ANSI if fails else Mode.LEGACY
+    return node.mode
+
+
 def _unknown(node: Node) -> Anything:
     return Anything(node.name, find_type(node.fields.get("dataType")))
 
 
-def _attribute(reader: Reader, node: Node) -> Expression | None:
+def _attribute(reader: CatalystReader, node: Node) -> Expression | None:
     found = reader.fields.get(str(node.fields.get("name")).lower())
     type_ = find_type(node.fields.get("dataType"))
     return None if found is None or type_ is None else _column(found, type_)
@@ -133,7 +142,7 @@ def _column(found: Field, type_: Type) -> Expression:
     return Column(found.id, type_, found.name)
 
 
-def _member(reader: Reader, node: Node) -> Expression | None:
+def _member(reader: CatalystReader, node: Node) -> Expression | None:
     """Follow members of structs down to a leaf. What Spark prints of the struct may be only a part of it."""
     names: list[str] = []
     inner = node
@@ -162,18 +171,18 @@ def _find_member(struct: Struct, name: str) -> Field | None:
     )
 
 
-def _literal(reader: Reader, node: Node) -> Expression:
+def _literal(reader: CatalystReader, node: Node) -> Expression:
     return read_literal(node.fields.get("value"), node.fields.get("dataType"), reader.zone)
 
 
-def _cast(reader: Reader, node: Node) -> Expression | None:
+def _cast(reader: CatalystReader, node: Node) -> Expression | None:
     type_ = find_type(node.fields.get("dataType"))
     if type_ is None or len(node.children) != 1:
         return None
     return cast(reader.read(node.children[0]), type_, node.mode, node.zone or reader.zone)
 
 
-def _logic(reader: Reader, node: Node) -> Expression | None:
+def _logic(reader: CatalystReader, node: Node) -> Expression | None:
     function = Function.AND if node.name == "And" else Function.OR
     flat: list[Node] = []
     waiting = [node]
@@ -187,44 +196,11 @@ def _logic(reader: Reader, node: Node) -> Expression | None:
     return Call(function, args, BOOLEAN) if all(arg.type in (BOOLEAN, None) for arg in args) else None
 
 
-def _not(reader: Reader, node: Node) -> Expression | None:
-    args = reader.read_all(node.children)
-    return Call(Function.NOT, args, BOOLEAN) if [arg.type for arg in args] == [BOOLEAN] else None
-
-
-def _null_test(reader: Reader, node: Node) -> Expression:
-    function = {"IsNull": Function.IS_NULL, "IsNotNull": Function.IS_NOT_NULL, "IsNaN": Function.IS_NAN}[
-        node.name
-    ]
-    return Call(function, reader.read_all(node.children), BOOLEAN)
-
-
-def _comparison(reader: Reader, node: Node) -> Expression:
-    args = reader.read_all(node.children)
-    if len(args) == 2 and comparable(arg.type for arg in args):  # noqa: PLR2004 -- two sides
-        return Call(_COMPARISONS[node.name], args, BOOLEAN)
-    if node.name == "EqualNullSafe":
-        return Call(Function.EQUAL_NULL_SAFE, args, BOOLEAN)
-    return _in_words(_COMPARISONS[node.name], args)
-
-
-def _in_words(function: Function, args: Sequence[Expression]) -> Anything:
-    """Say what is asked, though nothing follows from it."""
-    return Anything(word_call(function, [str(arg) for arg in args], BOOLEAN, Mode.UNKNOWN), BOOLEAN)
-
-
-def _subquery(_: Reader, __: Node) -> Expression:
+def _subquery(_: CatalystReader, __: Node) -> Expression:
     return Anything("(a subquery)")
 
 
-def _in(reader: Reader, node: Node) -> Expression:
-    args = reader.read_all(node.children)
-    if comparable(arg.type for arg in args):
-        return Call(Function.IN, args, BOOLEAN)
-    return _in_words(Function.IN, args)
-
-
-def _in_set(reader: Reader, node: Node) -> Expression:
+def _in_set(reader: CatalystReader, node: Node) -> Expression:
     members = node.fields.get("hset")
     value = reader.read(node.children[0])
     if not isinstance(members, list | tuple | set | frozenset) or value.type is None:
@@ -235,13 +211,7 @@ def _in_set(reader: Reader, node: Node) -> Expression:
     return Call(Function.IN, tuple(args), BOOLEAN)
 
 
-def _choice(reader: Reader, node: Node) -> Expression | None:
-    args = reader.read_all(node.children)
-    type_ = args[0].type if args else None
-    return None if type_ is None else Call(_CHOICES[node.name], args, type_)
-
-
-def _case(reader: Reader, node: Node) -> Expression | None:
+def _case(reader: CatalystReader, node: Node) -> Expression | None:
     args = list(reader.read_all(node.children))
     if len(args) % 2 == 0:
         args.append(Literal(None, args[1].type or BOOLEAN))
@@ -251,13 +221,7 @@ def _case(reader: Reader, node: Node) -> Expression | None:
     return Call(Function.CASE, tuple(args), type_)
 
 
-def _try(reader: Reader, node: Node) -> Expression | None:
-    args = reader.read_all(node.children)
-    type_ = args[0].type
-    return None if type_ is None else Call(Function.TRY, args, type_)
-
-
-def _with(reader: Reader, node: Node) -> Expression | None:
+def _with(reader: CatalystReader, node: Node) -> Expression | None:
     """Read an expression that refers to a part of itself: the only one, since names are not printed."""
     body, *definitions = node.children
     if len(definitions) != 1:
@@ -269,20 +233,20 @@ def _with(reader: Reader, node: Node) -> Expression | None:
         reader.shared.pop()
 
 
-def _shared(reader: Reader, _: Node) -> Expression | None:
+def _shared(reader: CatalystReader, _: Node) -> Expression | None:
     return reader.shared[0] if len(reader.shared) == 1 else None
 
 
-def _now(_: Reader, __: Node) -> Expression:
+def _now(_: CatalystReader, __: Node) -> Expression:
     return Now()
 
 
-def _today(reader: Reader, node: Node) -> Expression:
+def _today(reader: CatalystReader, node: Node) -> Expression:
     return cast(Now(), DATE, Mode.UNKNOWN, node.zone or reader.zone)
 
 
-def _parse(type_: Type) -> Callable[[Reader, Node], Expression | None]:
-    def make(reader: Reader, node: Node) -> Expression | None:
+def _parse(type_: Type) -> Callable[[CatalystReader, Node], Expression | None]:
+    def make(reader: CatalystReader, node: Node) -> Expression | None:
         if len(node.children) != 1:
             return None
         return cast(reader.read(node.children[0]), type_, Mode.UNKNOWN, node.zone or reader.zone)
@@ -290,7 +254,7 @@ def _parse(type_: Type) -> Callable[[Reader, Node], Expression | None]:
     return make
 
 
-def _precise(reader: Reader, node: Node) -> Expression | None:
+def _precise(reader: CatalystReader, node: Node) -> Expression | None:
     """Read a change between a timestamp and its microseconds, which windows make."""
     (value,) = reader.read_all(node.children)
     if name_of(value.type) in ("timestamp", "timestamp_ntz"):
@@ -298,23 +262,66 @@ def _precise(reader: Reader, node: Node) -> Expression | None:
     return Call(Function.MICROS_TO_TIMESTAMP, (value,), TIMESTAMP) if value.type == LONG else None
 
 
-_SPECIAL: Final[dict[str, Callable[[Reader, Node], Expression | None]]] = {
+def _timestamp_add(reader: CatalystReader, node: Node) -> Expression | None:
+    """Add a known number: months and days by local clocks, and less than a day as time that passes."""
+    unit = str(node.fields.get("unit")).upper()
+    quantity, stamp = (
+        None if child is None else reader.read(child) for child in map(node.child, ("quantity", "timestamp"))
+    )
+    if not isinstance(quantity, Literal) or not isinstance(quantity.value, int) or stamp is None:
+        return None
+    if stamp.type is None or name_of(stamp.type) not in ("timestamp", "timestamp_ntz"):
+        return None
+    size = _MONTHS.get(unit) or _DAYS.get(unit) or _TIMES.get(unit)
+    type_ = YEAR_MONTH if unit in _MONTHS else DAY_TIME
+    low, high = limits(type_)
+    if size is None or not low <= quantity.value * size <= high:
+        return None
+    function = Function.ADD_MONTHS_TO_TIMESTAMP if unit in _MONTHS else Function.ADD_DAY_TIME
+    zone = "UTC" if unit in _TIMES else node.zone
+    return Call(function, (stamp, Literal(quantity.value * size, type_)), stamp.type, Mode.UNKNOWN, zone)
+
+
+def _unix_timestamp(reader: CatalystReader, node: Node) -> Expression | None:
+    """Read `unix_timestamp` of a timestamp, or of the beginning of a date."""
+    value = None if (child := node.child("timeExp")) is None else reader.read(child)
+    if value is None:
+        return None
+    if name_of(value.type) == "date":
+        value = cast(value, TIMESTAMP, Mode.UNKNOWN, node.zone)
+    return load_row("unix_timestamp").bind((value,), Mode.UNKNOWN, node.zone)
+
+
+def _like(reader: CatalystReader, node: Node) -> Expression | None:
+    """Read LIKE, with its escape character if that is known."""
+    args = reader.read_all(node.children)
+    if [arg.type for arg in args] != [STRING, STRING]:
+        return None
+    escape = node.fields.get("escapeChar")
+    given = (Literal(escape, STRING),) if isinstance(escape, str) and len(escape) == 1 else ()
+    return Call(Function.LIKE, (*args, *given), BOOLEAN)
+
+
+def _substring(reader: CatalystReader, node: Node) -> Expression | None:
+    """Read `substring` from the first character; Spark counts from 1, and takes 0 for it too."""
+    text, start, size = reader.read_all(node.children)
+    if not isinstance(start, Literal) or start.value not in (0, 1):
+        return None
+    call = load_row(Function.PREFIX).bind((text, size), Mode.UNKNOWN, None)
+    return text if call and isinstance(size, Literal) and size.value == (1 << 31) - 1 else call
+
+
+_SPECIAL: Final[dict[str, Callable[[CatalystReader, Node], Expression | None]]] = {
     "AttributeReference": _attribute,
     "GetStructField": _member,
     "Literal": _literal,
     "Cast": _cast,
     "And": _logic,
     "Or": _logic,
-    "Not": _not,
-    **dict.fromkeys(("IsNull", "IsNotNull", "IsNaN"), _null_test),
-    **dict.fromkeys(_COMPARISONS, _comparison),
-    **dict.fromkeys(_CHOICES, _choice),
-    "In": _in,
     "InSet": _in_set,
     "ScalarSubquery": _subquery,
     "If": _case,
     "CaseWhen": _case,
-    "TryEval": _try,
     "With": _with,
     "CommonExpressionRef": _shared,
     "Now": _now,
@@ -323,5 +330,8 @@ _SPECIAL: Final[dict[str, Callable[[Reader, Node], Expression | None]]] = {
     "ParseToDate": _parse(DATE),
     "ParseToTimestamp": _parse(TIMESTAMP),
     "PreciseTimestampConversion": _precise,
-    "TimestampAdd": lambda reader, node: timestamp_add(node, reader.read),
+    "TimestampAdd": _timestamp_add,
+    **dict.fromkeys(("UnixTimestamp", "ToUnixTimestamp"), _unix_timestamp),
+    "Like": _like,
+    "Substring": _substring,
 }

@@ -1,6 +1,5 @@
 """Kernels: what each function does to spans of possible values, for all parts at once."""
 
 from instar.skipping.kernels.outcome import Kernel, Outcome
-from instar.skipping.kernels.table import KERNELS
 
-__all__ = ["KERNELS", "Kernel", "Outcome"]
+__all__ = ["Kernel", "Outcome"]

@@ -15,7 +15,7 @@ from instar.skipping import exact
 from instar.skipping.exact import Ints, constant
 from instar.skipping.functions import Mode
 from instar.skipping.kernels.outcome import Outcome, fitted, unknown
-from instar.skipping.kinds import limits, scale_of
+from instar.skipping.representation import limits, scale_of
 from instar.skipping.spans import NO, Mask, Whole
 
 if TYPE_CHECKING:

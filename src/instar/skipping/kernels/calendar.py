@@ -9,25 +9,34 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-import numpy.typing as npt
 
 from instar.skipping import exact
 from instar.skipping.exact import Ints, constant
 from instar.skipping.expression import Literal
-from instar.skipping.functions import Function, Mode
-from instar.skipping.kernels.outcome import Outcome, any_value, fitted, unknown
-from instar.skipping.kinds import name_of
+from instar.skipping.functions import Mode
+from instar.skipping.kernels.outcome import Kernel, Outcome, fitted, growing, unknown
+from instar.skipping.representation import name_of
 from instar.skipping.spans import YES, Span, Whole
 from instar.skipping.zones import DAY, HOUR, MINUTE, SECOND, midnights_to_utc, to_local, to_utc
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from instar.skipping.expression import Call
 
-__all__ = ["clock_part", "date_part", "last_day", "months_of", "trunc_date", "trunc_timestamp"]
+__all__ = [
+    "clock_part",
+    "cyclic",
+    "day_of_month",
+    "day_of_year",
+    "last_day",
+    "months_of",
+    "trunc_date",
+    "trunc_timestamp",
+    "week_of_year",
+    "year",
+]
 
-Days = npt.NDArray[np.int64]
-
-_CLOCK: Final = {Function.HOUR: (HOUR, 24), Function.MINUTE: (MINUTE, 60), Function.SECOND: (SECOND, 60)}
 _LEVELS: Final = {
     "year": 12,
     "yyyy": 12,
@@ -41,45 +50,58 @@ _UNITS: Final = {"minute": MINUTE, "hour": HOUR, "day": DAY, "dd": DAY}
 _FINE: Final = {"microsecond": 1, "millisecond": 1000, "second": SECOND}
 
 
-def date_part(call: Call, span: Whole) -> Outcome:
-    """Take the year, quarter, month, week or day of a date."""
-    lo, hi = _days(span)
-    match call.function:
-        case Function.YEAR:
-            return Outcome((Whole(months_of(lo) // 12 + 1970, months_of(hi) // 12 + 1970, YES),))
-        case Function.MONTH:
-            return _round((months_of(lo), months_of(hi)), 12)
-        case Function.QUARTER:
-            return _round((months_of(lo) // 3, months_of(hi) // 3), 4)
-        case Function.DAY_OF_WEEK:
-            return _round((lo + 4, hi + 4), 7)
-        case Function.WEEKDAY:
-            return _round((lo + 3, hi + 3), 7, first=0)
-        case Function.DAY:
-            rounds = months_of(lo), months_of(hi)
-            return _uneven(rounds, lo - _first_of(rounds[0]) + 1, hi - _first_of(rounds[1]) + 1, 31)
-        case Function.DAY_OF_YEAR:
-            rounds = months_of(lo) // 12, months_of(hi) // 12
-            return _uneven(
-                rounds, lo - _first_of(rounds[0] * 12) + 1, hi - _first_of(rounds[1] * 12) + 1, 366
-            )
-        case Function.WEEK_OF_YEAR:
-            # The year that a week is counted in is that of its Thursday.
-            thursday = (lo + 3) // 7 * 7, (hi + 3) // 7 * 7
-            years = months_of(thursday[0]) // 12, months_of(thursday[1]) // 12
-            first, last = (
-                (day - _first_of(year * 12)) // 7 + 1 for day, year in zip(thursday, years, strict=True)
-            )
-            return _uneven(years, first, last, 53)
-    return any_value(call)
+def _year(days: Ints) -> Ints:
+    return months_of(days) // 12 + 1970
 
 
-def clock_part(call: Call, span: Whole) -> Outcome:
-    """Take the hour, minute or second of a local time."""
-    unit, count = _CLOCK[call.function]
-    lo, hi = _local(call, span)
-    pieces = exact.floor_divide(lo, constant(unit)), exact.floor_divide(hi, constant(unit))
-    return _round(pieces, count, first=0)
+def _last_of_month(days: Ints) -> Ints:
+    return _first_of(months_of(days) + 1) - 1
+
+
+year: Final = growing(_year)
+last_day: Final = growing(_last_of_month)
+
+
+def cyclic(count: Callable[[Ints], Ints], size: int, first: int = 1) -> Kernel:
+    """Make a kernel of what goes round: the place in a round of `size`, of a number that grows with time."""
+
+    def kernel(_: Call, span: Whole) -> Outcome:
+        return _round((count(span.lo), count(span.hi)), size, first)
+
+    return kernel
+
+
+def day_of_month(_: Call, span: Whole) -> Outcome:
+    """Take the day of the month."""
+    rounds = months_of(span.lo), months_of(span.hi)
+    return _uneven(rounds, span.lo - _first_of(rounds[0]) + 1, span.hi - _first_of(rounds[1]) + 1, 31)
+
+
+def day_of_year(_: Call, span: Whole) -> Outcome:
+    """Take the day of the year."""
+    rounds = months_of(span.lo) // 12, months_of(span.hi) // 12
+    starts = [_first_of(year * 12) for year in rounds]
+    return _uneven(rounds, span.lo - starts[0] + 1, span.hi - starts[1] + 1, 366)
+
+
+def week_of_year(_: Call, span: Whole) -> Outcome:
+    """Take the week. The year that it is counted in is that of its Thursday."""
+    thursdays = (span.lo + 3) // 7 * 7, (span.hi + 3) // 7 * 7
+    years = months_of(thursdays[0]) // 12, months_of(thursdays[1]) // 12
+    first, last = ((day - _first_of(year * 12)) // 7 + 1 for day, year in zip(thursdays, years, strict=True))
+    return _uneven(years, first, last, 53)
+
+
+def clock_part(unit: int, count: int) -> Kernel:
+    """Make a kernel that takes the hour, minute or second of a local time."""
+
+    def kernel(call: Call, span: Whole) -> Outcome:
+        lo, hi = _local(call, span)
+        return _round(
+            (exact.floor_divide(lo, constant(unit)), exact.floor_divide(hi, constant(unit))), count, 0
+        )
+
+    return kernel
 
 
 def trunc_date(call: Call, span: Whole, _: Span) -> Outcome:
@@ -87,10 +109,9 @@ def trunc_date(call: Call, span: Whole, _: Span) -> Outcome:
     level = _word(call, 1)
     if level is None:
         return unknown(call)
-    lo, hi = _days(span)
     if level not in (*_LEVELS, "week"):
         return Outcome((), YES)
-    return Outcome((Whole(_back(lo, level), _back(hi, level), YES),))
+    return Outcome((Whole(_back(span.lo, level), _back(span.hi, level), YES),))
 
 
 def trunc_timestamp(call: Call, _: Span, span: Whole) -> Outcome:
@@ -109,27 +130,21 @@ def trunc_timestamp(call: Call, _: Span, span: Whole) -> Outcome:
         unit = constant(_UNITS[level])
         lo, hi = (exact.multiply(exact.floor_divide(column, unit), unit) for column in (lo, hi))
         return fitted(*to_utc(lo, hi, _zone(call), either=True), call.type, Mode.UNKNOWN, wraps=True)
-    days = _days(Whole(exact.floor_divide(lo, constant(DAY)), exact.floor_divide(hi, constant(DAY)), YES))
+    days = (exact.floor_divide(column, constant(DAY)).astype(np.int64) for column in (lo, hi))
     starts = [exact.multiply(_back(column, level), constant(DAY)) for column in days]
     return fitted(*midnights_to_utc(starts[0], starts[1], _zone(call)), call.type, Mode.UNKNOWN, wraps=True)
 
 
-def last_day(_: Call, span: Whole) -> Outcome:
-    """Go on to the last day of the month."""
-    lo, hi = (_first_of(months_of(column) + 1) - 1 for column in _days(span))
-    return fitted(lo, hi, _.type, Mode.UNKNOWN, wraps=True)
-
-
-def months_of(days: Days) -> Days:
+def months_of(days: Ints) -> Ints:
     """Count months since 1970."""
-    return days.astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
+    return days.astype(np.int64).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
 
 
-def _first_of(months: Days) -> Days:
+def _first_of(months: Ints) -> Ints:
     return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
 
 
-def _back(days: Days, level: str) -> Days:
+def _back(days: Ints, level: str) -> Ints:
     if level == "week":
         return (days + 3) // 7 * 7 - 3
     count = _LEVELS[level]
@@ -169,11 +184,6 @@ def _local(call: Call, span: Whole) -> tuple[Ints, Ints]:
 def _zone(call: Call) -> str | None:
     stamp = call.args[-1]
     return "UTC" if name_of(stamp.type) == "timestamp_ntz" else call.zone
-
-
-def _days(span: Whole) -> tuple[Days, Days]:
-    """Take days as int64: a date has 32 bits, and so has whatever comes from one."""
-    return span.lo.astype(np.int64), span.hi.astype(np.int64)
 
 
 def _word(call: Call, position: int) -> str | None:

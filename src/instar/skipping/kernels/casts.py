@@ -16,7 +16,7 @@ from instar.skipping.functions import Mode
 from instar.skipping.kernels.floating import Reals, rounded
 from instar.skipping.kernels.formats import date_text
 from instar.skipping.kernels.outcome import Kernel, Outcome, any_value, fitted, unknown
-from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, limits, name_of, scale_of
+from instar.skipping.representation import INTEGERS, is_day_time, is_year_month, limits, name_of, scale_of
 from instar.skipping.spans import NO, YES, Real, Span, Text, Truth, Whole
 from instar.skipping.zones import DAY, SECOND, midnights_to_utc, to_local, to_utc
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from instar.skipping import strings
 from instar.skipping.functions import Function
-from instar.skipping.kernels.outcome import Kernel, Outcome, predicate, unknown
-from instar.skipping.kinds import comparable
+from instar.skipping.kernels.outcome import Outcome, predicate, unknown
+from instar.skipping.representation import comparable
 from instar.skipping.spans import Mask, Orders, Real, Span, Text, Whole, live, orders, single
 
 if TYPE_CHECKING:
@@ -20,11 +20,11 @@ if TYPE_CHECKING:
 
     from instar.skipping.expression import Call
 
-__all__ = ["COMPARISONS", "FLIPPED", "NEGATED", "compare", "member"]
+__all__ = ["FLIPPED", "NEGATED", "compare", "find_member"]
 
 _Masks = tuple[Mask, Mask]
 
-_TRUTHS: Final[dict[Function, Callable[[Orders], _Masks]]] = {
+_TRUTHS: Final[dict[str, Callable[[Orders], _Masks]]] = {
     Function.EQUAL: lambda found: (found.equal, found.less | found.greater),
     Function.LESS: lambda found: (found.less, found.equal | found.greater),
     Function.LESS_EQUAL: lambda found: (found.less | found.equal, found.greater),
@@ -32,7 +32,7 @@ _TRUTHS: Final[dict[Function, Callable[[Orders], _Masks]]] = {
     Function.GREATER_EQUAL: lambda found: (found.greater | found.equal, found.less),
 }
 
-NEGATED: Final = {
+NEGATED: Final[dict[str, Function]] = {
     Function.LESS: Function.GREATER_EQUAL,
     Function.LESS_EQUAL: Function.GREATER,
     Function.GREATER: Function.LESS_EQUAL,
@@ -40,7 +40,7 @@ NEGATED: Final = {
 }
 """What is true where a comparison of non-null values is false."""
 
-FLIPPED: Final = {
+FLIPPED: Final[dict[str, Function]] = {
     Function.EQUAL: Function.EQUAL,
     Function.LESS: Function.GREATER,
     Function.LESS_EQUAL: Function.GREATER_EQUAL,
@@ -57,10 +57,7 @@ def compare(call: Call, left: Span, right: Span) -> Outcome:
     return predicate(*_TRUTHS[call.function](orders(left, right)))
 
 
-COMPARISONS: Final[dict[Function, Kernel]] = dict.fromkeys(_TRUTHS, compare)
-
-
-def member(span: Span, values: list[Any]) -> _Masks | None:
+def find_member(span: Span, values: list[Any]) -> _Masks | None:
     """Say whether a value may be among some, and whether it may not be. None if that takes a longer way.
 
     The values are as they are held: integers, floats without NaN, or bytes.

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from instar.skipping.expression import Call, Expression
 from instar.skipping.functions import Function
 from instar.skipping.kernels.outcome import Outcome
-from instar.skipping.kinds import INTEGERS, name_of
+from instar.skipping.representation import INTEGERS, name_of
 from instar.skipping.spans import NO, YES, Mask, Real
 
 if TYPE_CHECKING:

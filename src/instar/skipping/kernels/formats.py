@@ -15,7 +15,7 @@ from instar.skipping import exact, strings
 from instar.skipping.exact import Ints, constant
 from instar.skipping.expression import Literal
 from instar.skipping.kernels.outcome import Outcome, unknown
-from instar.skipping.kinds import name_of
+from instar.skipping.representation import name_of
 from instar.skipping.spans import YES, Mask, Span, Text, Whole
 from instar.skipping.zones import DAY, SECOND, to_local
 

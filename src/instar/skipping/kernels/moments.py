@@ -13,14 +13,16 @@ import numpy as np
 from instar.skipping import exact
 from instar.skipping.exact import Ints, constant
 from instar.skipping.expression import Literal
-from instar.skipping.functions import Function, Mode
+from instar.skipping.functions import Mode
 from instar.skipping.kernels.calendar import months_of
-from instar.skipping.kernels.outcome import Outcome, fitted, unknown
-from instar.skipping.kinds import name_of
+from instar.skipping.kernels.outcome import Kernel, Outcome, fitted, growing, unknown
+from instar.skipping.representation import is_day_time, name_of
 from instar.skipping.spans import NO, YES, Real, Span, Whole
-from instar.skipping.zones import DAY, SECOND, is_known, to_local, to_utc
+from instar.skipping.zones import DAY, is_known, to_local, to_utc
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from instar.skipping.expression import Call
 
 __all__ = [
@@ -30,11 +32,12 @@ __all__ = [
     "add_months_to_timestamp",
     "between",
     "convert_zone",
-    "difference",
-    "interval_days",
+    "days_between",
+    "floored",
     "months_between",
-    "scaled",
-    "unix_timestamp",
+    "subtract_days",
+    "times",
+    "towards_zero",
 ]
 
 _FAR: Final = 1 << 40
@@ -42,17 +45,20 @@ _FAR: Final = 1 << 40
 
 
 def add_days(call: Call, date: Whole, days: Whole) -> Outcome:
-    """Add or subtract days; past the ends of the type anything may happen."""
-    if call.function is Function.SUBTRACT_DAYS:
-        lo, hi = exact.subtract(date.lo, days.hi), exact.subtract(date.hi, days.lo)
-    else:
-        lo, hi = exact.add(date.lo, days.lo), exact.add(date.hi, days.hi)
+    """Add days; past the ends of the type anything may happen."""
+    lo, hi = exact.add(date.lo, days.lo), exact.add(date.hi, days.hi)
     return fitted(lo, hi, call.type, Mode.UNKNOWN, wraps=True)
 
 
-def difference(call: Call, end: Whole, start: Whole) -> Outcome:
+def subtract_days(call: Call, date: Whole, days: Whole) -> Outcome:
+    """Subtract days."""
+    lo, hi = exact.subtract(date.lo, days.hi), exact.subtract(date.hi, days.lo)
+    return fitted(lo, hi, call.type, Mode.UNKNOWN, wraps=True)
+
+
+def days_between(call: Call, end: Whole, start: Whole) -> Outcome:
     """Count the days from one date to another, as a number or as an interval."""
-    unit = constant(DAY if call.function is Function.SUBTRACT_DATES else 1)
+    unit = constant(DAY if is_day_time(call.type) else 1)
     lo, hi = exact.subtract(end.lo, start.hi), exact.subtract(end.hi, start.lo)
     return fitted(exact.multiply(lo, unit), exact.multiply(hi, unit), call.type, Mode.UNKNOWN, wraps=True)
 
@@ -118,47 +124,31 @@ def months_between(call: Call, end: Whole, start: Whole, _: Span) -> Outcome:
     return Outcome((Real(lo, hi, YES, NO),))
 
 
-def interval_days(call: Call, step: Whole) -> Outcome:
-    """Take the whole days of an interval."""
-    lo, hi = (exact.trunc_divide(column, constant(DAY)) for column in (step.lo, step.hi))
-    return fitted(lo, hi, call.type, Mode.UNKNOWN, wraps=True)
+def times(factor: int) -> Kernel:
+    """Make a kernel that multiplies."""
+    return growing(lambda column: exact.multiply(column, constant(factor)))
 
 
-_SCALES: Final = {
-    Function.UNIX_SECONDS: -SECOND,
-    Function.UNIX_MILLIS: -1000,
-    Function.UNIX_MICROS: 1,
-    Function.SECONDS_TO_TIMESTAMP: SECOND,
-    Function.MILLIS_TO_TIMESTAMP: 1000,
-    Function.MICROS_TO_TIMESTAMP: 1,
-    Function.DAYS_AS_NUMBER: 1,
-    Function.NUMBER_AS_DAYS: 1,
-}
+def floored(divisor: int) -> Kernel:
+    """Make a kernel that divides and rounds down."""
+    return growing(lambda column: exact.floor_divide(column, constant(divisor)))
 
 
-def scaled(call: Call, span: Whole) -> Outcome:
-    """Change between timestamps and numbers of seconds, milliseconds or microseconds."""
-    factor = _SCALES[call.function]
-    if factor < 0:
-        lo, hi = (exact.floor_divide(column, constant(-factor)) for column in (span.lo, span.hi))
-    else:
-        lo, hi = (exact.multiply(column, constant(factor)) for column in (span.lo, span.hi))
-    return fitted(lo, hi, call.type, Mode.UNKNOWN, wraps=True)
+def towards_zero(divisor: int) -> Kernel:
+    """Make a kernel that divides and drops the fraction."""
+    return growing(lambda column: exact.trunc_divide(column, constant(divisor)))
 
 
-def unix_timestamp(call: Call, span: Whole) -> Outcome:
-    """Count whole seconds towards 1970: before it, a fraction is dropped, and not rounded down."""
-    lo, hi = (exact.trunc_divide(column, constant(SECOND)) for column in (span.lo, span.hi))
-    return fitted(lo, hi, call.type, Mode.UNKNOWN, wraps=True)
+def convert_zone(convert: Callable[[Ints, Ints, str], tuple[Ints, Ints]]) -> Kernel:
+    """Make a kernel that shows a UTC time as another zone's local time, or the other way round."""
 
+    def kernel(call: Call, stamp: Whole, _: Span) -> Outcome:
+        zone = call.args[1]
+        if not isinstance(zone, Literal) or not isinstance(zone.value, str) or not is_known(zone.value):
+            return unknown(call)
+        return fitted(*convert(stamp.lo, stamp.hi, zone.value), call.type, Mode.UNKNOWN, wraps=True)
 
-def convert_zone(call: Call, stamp: Whole, _: Span) -> Outcome:
-    """Show a UTC time as another zone's local time, or the other way round."""
-    zone = call.args[1]
-    if not isinstance(zone, Literal) or not isinstance(zone.value, str) or not is_known(zone.value):
-        return unknown(call)
-    convert = to_local if call.function is Function.FROM_UTC else to_utc
-    return fitted(*convert(stamp.lo, stamp.hi, zone.value), call.type, Mode.UNKNOWN, wraps=True)
+    return kernel
 
 
 def _stepped(days: Ints, months: Ints) -> Ints | None:

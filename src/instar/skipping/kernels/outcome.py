@@ -15,7 +15,7 @@ import numpy as np
 
 from instar.skipping.exact import Ints, compact, constant
 from instar.skipping.functions import Mode
-from instar.skipping.kinds import limits, name_of
+from instar.skipping.representation import limits, name_of
 from instar.skipping.spans import NO, YES, Mask, Span, Truth, Whole, full_span, restrict
 from instar.skipping.zones import DAY
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from instar.schema import Type
     from instar.skipping.expression import Call, Expression
 
-__all__ = ["Kernel", "Outcome", "any_value", "fitted", "predicate", "unknown", "wary"]
+__all__ = ["Kernel", "Outcome", "any_value", "fitted", "growing", "predicate", "unknown", "wary"]
 
 _DAYS: Final = {"date": 1, "timestamp": DAY, "timestamp_ntz": DAY}
 _MARGIN: Final = 400
@@ -74,6 +74,18 @@ def wary(kernel: Kernel) -> Kernel:
         return Outcome((*others, full_span(call.type, near)), outcome.null | near, outcome.fail | near)
 
     return careful
+
+
+def growing(step: Callable[[Ints], Ints]) -> Kernel:
+    """Make a kernel from a function of integers that grows with its argument, or stays the same.
+
+    What does not fit into the type of the call may wrap around, be null or fail.
+    """
+
+    def kernel(call: Call, span: Whole) -> Outcome:
+        return fitted(step(span.lo), step(span.hi), call.type, Mode.UNKNOWN, wraps=True)
+
+    return kernel
 
 
 def _near_the_end(arg: Expression, span: Span) -> Mask:

@@ -10,10 +10,10 @@ from instar.schema import Decimal
 from instar.skipping import exact
 from instar.skipping.exact import constant
 from instar.skipping.expression import Literal
-from instar.skipping.functions import Function, Mode
+from instar.skipping.functions import Mode
 from instar.skipping.kernels.floating import Reals, rounded
-from instar.skipping.kernels.outcome import Outcome, fitted, unknown
-from instar.skipping.kinds import scale_of
+from instar.skipping.kernels.outcome import Kernel, Outcome, fitted, unknown
+from instar.skipping.representation import scale_of
 from instar.skipping.spans import Real, Span, Whole
 
 if TYPE_CHECKING:
@@ -25,27 +25,33 @@ _EXACT: Final = 2.0**52
 """From here on, every double is an integer."""
 
 
-def to_whole_whole(call: Call, span: Whole) -> Outcome:
-    """Take ceil or floor of an integer or a decimal."""
-    divisor = constant(10 ** scale_of(call.args[0].type))
-    divide = exact.ceil_divide if call.function is Function.CEIL else exact.floor_divide
-    return fitted(divide(span.lo, divisor), divide(span.hi, divisor), call.type, Mode.UNKNOWN, wraps=True)
+def to_whole_whole(divide: exact.Operation) -> Kernel:
+    """Make a kernel for ceil or floor of an integer or a decimal, which divides by a power of ten."""
+
+    def kernel(call: Call, span: Whole) -> Outcome:
+        divisor = constant(10 ** scale_of(call.args[0].type))
+        return fitted(divide(span.lo, divisor), divide(span.hi, divisor), call.type, Mode.UNKNOWN, wraps=True)
+
+    return kernel
 
 
-def to_whole_real(call: Call, span: Real) -> Outcome:
-    """Take ceil or floor of a double, which is a bigint: past its ends, and for NaN, nothing is promised."""
-    to = np.ceil if call.function is Function.CEIL else np.floor
-    lo, hi = to(span.lo), to(span.hi)
-    limit = 2.0**62
-    outside = span.nan | (span.some & ((lo < -limit) | (hi > limit)))
-    inside = span.some & ~outside
-    safe_lo, safe_hi = (np.where(inside, column, 0.0).astype(np.int64) for column in (lo, hi))
-    least, most = -(1 << 63), (1 << 63) - 1
-    spans: tuple[Span, ...] = (
-        Whole(safe_lo, safe_hi, inside),
-        Whole(constant(least), constant(most), outside),
-    )
-    return Outcome(spans, outside, outside)
+def to_whole_real(to: np.ufunc) -> Kernel:
+    """Make a kernel for ceil or floor of a double, which is a bigint: past its ends, anything may happen."""
+
+    def kernel(_: Call, span: Real) -> Outcome:
+        lo, hi = to(span.lo), to(span.hi)
+        limit = 2.0**62
+        outside = span.nan | (span.some & ((lo < -limit) | (hi > limit)))
+        inside = span.some & ~outside
+        safe_lo, safe_hi = (np.where(inside, column, 0.0).astype(np.int64) for column in (lo, hi))
+        least, most = -(1 << 63), (1 << 63) - 1
+        spans: tuple[Span, ...] = (
+            Whole(safe_lo, safe_hi, inside),
+            Whole(constant(least), constant(most), outside),
+        )
+        return Outcome(spans, outside, outside)
+
+    return kernel
 
 
 def round_whole(call: Call, span: Whole, _: Whole) -> Outcome:

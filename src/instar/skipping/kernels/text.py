@@ -15,7 +15,7 @@ from instar.skipping import strings
 from instar.skipping.expression import Literal
 from instar.skipping.kernels.outcome import Outcome, any_value, predicate, unknown
 from instar.skipping.kernels.patterns import read_pattern
-from instar.skipping.kinds import limits, name_of
+from instar.skipping.representation import limits, name_of
 from instar.skipping.spans import YES, Mask, Text, Whole, single
 
 if TYPE_CHECKING:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from instar.schema import Schema
     from instar.skipping.expression import Expression
-    from instar.skipping.sql.session import Session
+    from instar.skipping.functions import Session
 
 __all__ = ["columns_mentioned", "parse_filter"]
 

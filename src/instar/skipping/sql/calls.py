@@ -1,50 +1,68 @@
-"""Functions that SQL calls by name, each turned into a `Call` with the types that Spark gives it."""
+"""Calls by name in SQL: functions of the registry, and shorter ways to write them."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from instar.schema import Primitive, Type
 from instar.skipping.coercion import DATE, DOUBLE, INT, LONG, STRING, TIMESTAMP, cast, is_number
-from instar.skipping.expression import BOOLEAN, Call, Expression, Literal
-from instar.skipping.functions import Function, Mode
-from instar.skipping.kinds import name_of
+from instar.skipping.expression import BOOLEAN, Call, Expression, Literal, Now
+from instar.skipping.functions import Function, Mode, Session
+from instar.skipping.registry import BY_SQL, ROWS
+from instar.skipping.representation import name_of
 from instar.skipping.sql import operators
-from instar.skipping.sql.times import TIMES
-from instar.skipping.sql.values import VALUES
 
 if TYPE_CHECKING:
     from sqlglot import exp
 
-    from instar.skipping.sql.parse import Reader
-    from instar.skipping.sql.session import Maker, Session
+    from instar.skipping.sql.parse import SqlReader
 
-__all__ = ["call_by_name"]
+__all__ = ["SHORTHANDS", "Shorthand", "call_by_name"]
+
+_Make = Callable[[list[Expression], Session], Expression | None]
 
 
-def call_by_name(name: str, args: list[exp.Expression], reader: Reader) -> Expression | None:
+@dataclass(frozen=True)
+class Shorthand:
+    """A name in SQL for a call of another function, or of several."""
+
+    make: _Make
+    samples: tuple[str, ...]
+    """Calls to try on Spark, as the rows of the registry have them."""
+
+
+def call_by_name(name: str, args: list[exp.Expression], reader: SqlReader) -> Expression | None:
     """Make a call, or None if the function or the way it is called is not known."""
-    maker = _MAKERS.get(name)
-    if maker is None:
+    shorthand = SHORTHANDS.get(name)
+    if shorthand is None and name not in BY_SQL:
         return None
+    read = [reader.read(arg) for arg in args]
     try:
-        return maker([reader.read(arg) for arg in args], reader.session)
+        if shorthand is None:
+            return _bound(name, read, reader.session)
+        return shorthand.make(read, reader.session)
     except (ValueError, IndexError):
         # Another number of arguments than the ways to call it that are known.
         return None
 
 
-def _coalesce(args: list[Expression], session: Session) -> Expression | None:
-    values = operators.unified(args, session)
-    return None if values is None else Call(Function.COALESCE, tuple(values), values[0].type or BOOLEAN)
+def _bound(name: str, args: list[Expression], session: Session) -> Expression | None:
+    """Call a function of the registry; those that are also operators take the types that these do."""
+    row = BY_SQL[name]
+    if row.name in (Function.REMAINDER, Function.POSITIVE_REMAINDER):
+        left, right = args
+        return operators.binary(Function(row.name), left, right, session)
+    return row.bind(tuple(args), session.mode, session.zone, session)
 
 
-def _extreme(function: Function) -> Maker:
-    def make(args: list[Expression], session: Session) -> Expression | None:
-        values = operators.unified(args, session)
-        return None if values is None else Call(function, tuple(values), values[0].type or BOOLEAN)
+def _now(args: list[Expression], _: Session) -> Expression | None:
+    return None if args else Now()
 
-    return make
+
+def _today(args: list[Expression], session: Session) -> Expression | None:
+    return None if args else cast(Now(), DATE, session.mode, session.zone)
 
 
 def _nullif(args: list[Expression], session: Session) -> Expression | None:
@@ -56,9 +74,8 @@ def _nullif(args: list[Expression], session: Session) -> Expression | None:
 
 def _nvl2(args: list[Expression], session: Session) -> Expression | None:
     value, then, otherwise = args
-    return operators.case(
-        Function.IF, [Call(Function.IS_NOT_NULL, (value,), BOOLEAN), then, otherwise], session
-    )
+    given = Call(Function.IS_NOT_NULL, (value,), BOOLEAN)
+    return operators.case(Function.IF, [given, then, otherwise], session)
 
 
 def _if(args: list[Expression], session: Session) -> Expression | None:
@@ -66,74 +83,105 @@ def _if(args: list[Expression], session: Session) -> Expression | None:
     return operators.case(Function.IF, [condition, then, otherwise], session)
 
 
-def _test(function: Function) -> Maker:
-    def make(args: list[Expression], session: Session) -> Expression | None:
-        (value,) = args
-        if function is Function.IS_NAN:
-            value = cast(value, DOUBLE, session.mode, None) if name_of(value.type) != "float" else value
-        return Call(function, (value,), BOOLEAN)
+def _substring(args: list[Expression], session: Session) -> Expression | None:
+    """Take a substring from the first character; Spark counts from 1, and takes 0 for it too."""
+    value, start, *rest = args
+    if not isinstance(start, Literal) or start.value not in (0, 1):
+        return None
+    if not rest:
+        return value if name_of(value.type) in ("string", "binary") else None
+    return _bound("left", [value, *rest], session)
 
-    return make
+
+def _date_part(args: list[Expression], session: Session) -> Expression | None:
+    part, value = args
+    word = part.value if isinstance(part, Literal) else None
+    name = _PARTS.get(word.lower()) if isinstance(word, str) else None
+    return None if name is None else _bound(name, [value], session)
 
 
-def _operator(function: Function, mode: Mode | None = None) -> Maker:
+def _add(args: list[Expression], session: Session) -> Expression | None:
+    """Add days to a date, or a number of some unit to a timestamp."""
+    if len(args) == 2:  # noqa: PLR2004 -- a date and days
+        return _bound("date_add", args, session)
+    unit, count, value = args
+    if not (isinstance(unit, Literal) and isinstance(count, Literal) and isinstance(count.value, int)):
+        return None
+    if name_of(value.type) not in ("date", "timestamp", "timestamp_ntz", "string"):
+        return None
+    local = name_of(value.type) == "timestamp_ntz"
+    stamp = value if local else cast(value, TIMESTAMP, session.mode, session.zone)
+    word = str(unit.value).lower()
+    step = operators.interval(str(count.value), word, word)
+    if step is None:
+        return None
+    # Unlike an interval of many hours, many hours are no local days here.
+    passing = replace(session, zone="UTC") if word in ("hour", "minute", "second") else session
+    return operators.binary(Function.ADD, stamp, step, passing)
+
+
+def _tried(function: Function) -> Shorthand:
     def make(args: list[Expression], session: Session) -> Expression | None:
         left, right = args
-        if mode is Mode.TRY and not all(is_number(arg.type) for arg in args):
-            return None
-        return operators.binary(function, left, right, session, mode)
+        numbers = all(is_number(arg.type) for arg in args)
+        return operators.binary(function, left, right, session, Mode.TRY) if numbers else None
 
-    return make
-
-
-def _unary(function: Function) -> Maker:
-    def make(args: list[Expression], session: Session) -> Expression | None:
-        (value,) = args
-        return operators.unary(function, value, session)
-
-    return make
+    samples = tuple(each for each in ROWS[function].samples if "try_" in each)
+    return Shorthand(make, samples)
 
 
-def _convert(type_: Type) -> Maker:
+def _cast(type_: Type, sample: str) -> Shorthand:
     def make(args: list[Expression], session: Session) -> Expression | None:
         (value,) = args
         return cast(value, type_, session.mode, session.zone)
 
-    return make
+    return Shorthand(make, (sample,))
 
 
-_MAKERS: Final[dict[str, Maker]] = {
-    **TIMES,
-    **VALUES,
-    "coalesce": _coalesce,
-    "nvl": _coalesce,
-    "ifnull": _coalesce,
-    "nullif": _nullif,
-    "nvl2": _nvl2,
-    "if": _if,
-    "greatest": _extreme(Function.GREATEST),
-    "least": _extreme(Function.LEAST),
-    "isnull": _test(Function.IS_NULL),
-    "isnotnull": _test(Function.IS_NOT_NULL),
-    "isnan": _test(Function.IS_NAN),
-    "abs": _unary(Function.ABS),
-    "negative": _unary(Function.NEGATE),
-    "mod": _operator(Function.REMAINDER),
-    "pmod": _operator(Function.POSITIVE_REMAINDER),
-    "try_add": _operator(Function.ADD, Mode.TRY),
-    "try_subtract": _operator(Function.SUBTRACT, Mode.TRY),
-    "try_multiply": _operator(Function.MULTIPLY, Mode.TRY),
-    "try_divide": _operator(Function.DIVIDE, Mode.TRY),
-    "to_date": _convert(DATE),
-    "date": _convert(DATE),
-    "timestamp": _convert(TIMESTAMP),
-    "to_timestamp": _convert(TIMESTAMP),
-    "int": _convert(INT),
-    "bigint": _convert(LONG),
-    "double": _convert(DOUBLE),
-    "string": _convert(STRING),
-    "float": _convert(Primitive("float")),
-    "smallint": _convert(Primitive("smallint")),
-    "tinyint": _convert(Primitive("tinyint")),
-    "boolean": _convert(BOOLEAN),
+_PARTS: Final = {
+    **{name: name for name in ("year", "quarter", "month", "day", "hour", "minute", "dayofweek")},
+    "week": "weekofyear",
+    "doy": "dayofyear",
+    "dow": "dayofweek",
 }
+"""What EXTRACT takes, and the functions that take it."""
+
+_NOW: Final = ("boolean: ({timestamp} < now())", "boolean: ({timestamp} < current_timestamp())")
+_TODAY: Final = ("boolean: ({date} < current_date())", "boolean: ({date} < curdate())")
+_ADDED: Final = (
+    *("timestamp: dateadd(#unit, #n, {timestamp})", "timestamp: timestampadd(month, #n, {timestamp})"),
+    *("timestamp: date_add(#unit, #n, {timestamp})", "date: dateadd({date}, #n)"),
+)
+_PART: Final = ("int: date_part('dow', {timestamp})", "int: datepart('week', {date})")
+_CUT: Final = (
+    *("string: substring({string}, 1, #n)", "string: substr({string}, 0, #n)"),
+    *("string: substr({string}, 2, #n)", "string: substring({string}, 1)"),
+)
+
+SHORTHANDS: Final[dict[str, Shorthand]] = {
+    **dict.fromkeys(("now", "current_timestamp"), Shorthand(_now, _NOW)),
+    **dict.fromkeys(("current_date", "curdate"), Shorthand(_today, _TODAY)),
+    "nullif": Shorthand(_nullif, ("int: nullif({int}, {int})", "double: nullif({double}, {double})")),
+    "nvl2": Shorthand(_nvl2, ("int: nvl2({string}, {int}, {int})",)),
+    "if": Shorthand(_if, ("int: if({boolean}, {int}, {int})",)),
+    **dict.fromkeys(("substring", "substr"), Shorthand(_substring, _CUT)),
+    **dict.fromkeys(("date_part", "datepart"), Shorthand(_date_part, _PART)),
+    **dict.fromkeys(("date_add", "dateadd", "timestampadd"), Shorthand(_add, _ADDED)),
+    "try_add": _tried(Function.ADD),
+    "try_subtract": _tried(Function.SUBTRACT),
+    "try_multiply": _tried(Function.MULTIPLY),
+    "try_divide": _tried(Function.DIVIDE),
+    "to_date": _cast(DATE, "date: to_date({timestamp})"),
+    "date": _cast(DATE, "date: date({timestamp})"),
+    "timestamp": _cast(TIMESTAMP, "timestamp: timestamp({date})"),
+    "to_timestamp": _cast(TIMESTAMP, "timestamp: to_timestamp({date})"),
+    "int": _cast(INT, "int: int({double})"),
+    "bigint": _cast(LONG, "bigint: bigint({double})"),
+    "double": _cast(DOUBLE, "double: double({bigint})"),
+    "string": _cast(STRING, "string: string({date})"),
+    "float": _cast(Primitive("float"), "float: float({double})"),
+    "smallint": _cast(Primitive("smallint"), "int: cast(smallint({int}) as int)"),
+    "tinyint": _cast(Primitive("tinyint"), "tinyint: tinyint({int})"),
+    "boolean": _cast(BOOLEAN, "boolean: boolean({int})"),
+}
+"""Names that SQL has besides those of the registry."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 from instar.schema import Decimal, Primitive, Type
@@ -19,19 +18,19 @@ from instar.skipping.coercion import (
     cast,
     common_type,
     comparison_type,
-    decimal_result,
     is_number,
+    unified,
 )
 from instar.skipping.expression import BOOLEAN, Anything, Call, Expression, Literal
 from instar.skipping.functions import Function, Mode
-from instar.skipping.kinds import INTEGERS, is_day_time, is_year_month, limits, name_of
 from instar.skipping.literals import parse_day_time, parse_year_month
-from instar.skipping.wording import word_call
+from instar.skipping.registry import load_row
+from instar.skipping.representation import INTEGERS, is_day_time, is_year_month, limits, name_of
 
 if TYPE_CHECKING:
-    from instar.skipping.sql.session import Session
+    from instar.skipping.functions import Session
 
-__all__ = ["binary", "case", "interval", "member", "negation", "unary", "unified"]
+__all__ = ["binary", "case", "interval", "member", "negation"]
 
 _COMPARISONS: Final = frozenset(
     [
@@ -43,7 +42,6 @@ _COMPARISONS: Final = frozenset(
         Function.GREATER_EQUAL,
     ]
 )
-_FindType = Callable[[Type | None, Type | None, Mode], Type | None]
 _DAY_TIME_UNITS: Final = ("day", "hour", "minute", "second")
 _YEAR_MONTH_UNITS: Final = ("year", "month")
 
@@ -56,31 +54,15 @@ def binary(
     if function in _COMPARISONS:
         sides = unified([left, right], session, comparison_type)
         if sides is None:
-            return Anything(word_call(function, [str(left), str(right)], BOOLEAN, mode), BOOLEAN)
+            return Anything(_shown(function, left, right, mode=mode), BOOLEAN)
         return Call(function, tuple(sides), BOOLEAN)
     found = _times(function, left, right, session) or _numbers(function, left, right, session, mode)
-    return found or Anything(word_call(function, [str(left), str(right)], BOOLEAN, mode))
+    return found or Anything(_shown(function, left, right, mode=mode))
 
 
-def unified(
-    args: list[Expression], session: Session, find_type: _FindType = common_type
-) -> list[Expression] | None:
-    """Cast expressions to the type that they have in common, if they have one."""
-    typed = [arg.type for arg in args if not _is_null(arg)]
-    common: Type | None = typed[0] if typed else BOOLEAN
-    for type_ in typed[1:]:
-        common = find_type(common, type_, session.mode)
-    if common is None:
-        return None
-    return [cast(arg, common, session.mode, session.zone) for arg in args]
-
-
-def unary(function: Function, value: Expression, session: Session) -> Expression:
-    """Apply - or abs."""
-    if is_number(value.type) or is_day_time(value.type) or is_year_month(value.type):
-        mode = session.mode if is_number(value.type) else Mode.UNKNOWN
-        return Call(function, (value,), _type(value), mode)
-    return Anything(f"{function}({value})")
+def _shown(function: Function, *args: Expression, mode: Mode) -> str:
+    """Say what is asked, though nothing follows from it."""
+    return load_row(function).show([str(arg) for arg in args], mode)
 
 
 def negation(value: Expression) -> Expression:
@@ -145,9 +127,13 @@ def _times(function: Function, left: Expression, right: Expression, session: Ses
         sides = tuple(cast(side, TIMESTAMP, session.mode, session.zone) for side in (left, right))
         return Call(Function.SUBTRACT_TIMESTAMPS, sides, DAY_TIME, session.mode, session.zone)
     if is_day_time(right.type) or is_year_month(right.type):
-        step_by = right if plus else unary(Function.NEGATE, right, session)
-        return _step(left, step_by, session)
+        step_by = right if plus else _negated(right)
+        return None if step_by is None else _step(left, step_by, session)
     return None
+
+
+def _negated(step: Expression) -> Expression | None:
+    return load_row(Function.NEGATE).bind((step,), Mode.UNKNOWN, None)
 
 
 def _longer(left: Expression, right: Expression) -> Literal | None:
@@ -201,7 +187,7 @@ def _numbers(
     if target is None:
         return None
     sides = tuple(cast(side, target, session.mode, None) for side in (left, right))
-    return Call(function, sides, target, mode)
+    return load_row(function).bind(sides, mode, None)
 
 
 def _decimals(function: Function, left: Expression, right: Expression, mode: Mode) -> Expression | None:
@@ -211,8 +197,7 @@ def _decimals(function: Function, left: Expression, right: Expression, mode: Mod
     sides = cast(left, first, Mode.ANSI, None), cast(right, second, Mode.ANSI, None)
     if function is Function.INTEGRAL_DIVIDE:
         return None
-    result = decimal_result(function, first, second)
-    return None if result is None else Call(function, sides, result, mode)
+    return load_row(function).bind(sides, mode, None)
 
 
 def _decimal_of(value: Expression) -> Decimal | None:

@@ -30,13 +30,11 @@ from instar.skipping.expression import (
     Literal,
     Now,
 )
-from instar.skipping.functions import Function, Mode
-from instar.skipping.kinds import limits
+from instar.skipping.functions import Function, Mode, Session
+from instar.skipping.representation import limits
 from instar.skipping.sql import operators
 from instar.skipping.sql.calls import call_by_name
-from instar.skipping.sql.precedence import COMPARISONS, binds_otherwise, has_bits
-from instar.skipping.sql.refusals import check_condition
-from instar.skipping.sql.session import Session
+from instar.skipping.sql.syntax import COMPARISONS, binds_otherwise, check_condition, has_bits
 
 __all__ = ["read_filter"]
 
@@ -81,7 +79,7 @@ def read_filter(text: str, schema: Schema, session: Session | None = None) -> Ex
     check_condition(tree, text)
     if has_bits(tree):
         return Anything(text, BOOLEAN)
-    return Reader(schema, session or Session()).read(tree)
+    return SqlReader(schema, session or Session()).read(tree)
 
 
 def _reason(error: sqlglot.errors.SqlglotError) -> str:
@@ -92,7 +90,7 @@ def _reason(error: sqlglot.errors.SqlglotError) -> str:
     return what.rstrip(".") if column is None else f"{what.rstrip('.')}, at column {column}"
 
 
-class Reader:
+class SqlReader:
     """Reads syntax trees over one schema in one session."""
 
     def __init__(self, schema: Schema, session: Session) -> None:
@@ -203,7 +201,7 @@ class Reader:
     def _negative(self, node: exp.Neg) -> Expression:
         if isinstance(node.this, exp.Literal) and not node.this.is_string:
             return self._number(f"-{node.this.this}")
-        return operators.unary(Function.NEGATE, self.read(node.this), self.session)
+        return self.named("negative", [node.this])
 
     def _is(self, node: exp.Is) -> Expression:
         value = self.read(node.this)

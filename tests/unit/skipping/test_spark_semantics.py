@@ -11,7 +11,7 @@ import pytest
 from instar.schema import Primitive, parse_schema_ddl
 from instar.skipping import Anything, Call, Function, Literal, Mode, Session, parse_catalyst, parse_filter
 from instar.skipping.literals import fold_string
-from tests.unit.skipping.laboratory import parts_read
+from tests.unit.skipping.foreseen import parts_read
 
 LEGACY = Session(ansi=False)
 DEEP = "g decimal(38,18)"

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 __all__ = [
     "INTEGERS",
-    "Kind",
+    "Representation",
     "comparable",
     "is_day_time",
     "is_year_month",
-    "kind_of",
     "limits",
     "name_of",
+    "representation_of",
     "scale_of",
 ]
 
 
-class Kind(Enum):
+class Representation(Enum):
     """How the possible values of a type are held."""
 
     WHOLE = "whole"
@@ -59,20 +59,20 @@ def is_year_month(type_: Type | None) -> bool:
     return name_of(type_) in INTERVAL_YEAR_MONTH
 
 
-def kind_of(type_: Type | None) -> Kind:
+def representation_of(type_: Type | None) -> Representation:
     """Return how values of a type are held."""
     match type_:
         case Decimal():
-            return Kind.WHOLE
+            return Representation.WHOLE
         case Primitive(name="boolean"):
-            return Kind.TRUTH
+            return Representation.TRUTH
         case Primitive(name="float" | "double"):
-            return Kind.REAL
+            return Representation.REAL
         case Primitive(name="string" | "binary"):
-            return Kind.TEXT
+            return Representation.TEXT
         case Primitive():
-            return Kind.WHOLE
-    return Kind.OPAQUE
+            return Representation.WHOLE
+    return Representation.OPAQUE
 
 
 def limits(type_: Type | None) -> tuple[int, int]:
@@ -92,7 +92,7 @@ def comparable(types: Iterable[Type | None]) -> bool:
     """Tell whether values of these types are held alike, so that they may be compared as they are."""
     distinct = set(types)
     if len(distinct) == 1:
-        return kind_of(next(iter(distinct))) is not Kind.OPAQUE
+        return representation_of(next(iter(distinct))) is not Representation.OPAQUE
     names = {name_of(type_) for type_ in distinct}
     families: tuple[Collection[str], ...] = (
         INTEGERS,

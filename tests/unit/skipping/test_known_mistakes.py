@@ -12,7 +12,7 @@ from instar.errors import UsageError
 from instar.schema import Primitive, parse_schema_ddl
 from instar.skipping import Decision, Session, Verdict, decide, parse_filter
 from instar.stats import FieldStats, bounds_columns, null_bounds, unite_bounds
-from tests.unit.skipping.laboratory import parts_read
+from tests.unit.skipping.foreseen import parts_read
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

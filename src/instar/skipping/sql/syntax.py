@@ -1,4 +1,4 @@
-"""What may stand in a query, but in no condition on rows: aggregates, windows and subqueries."""
+"""What is not taken as sqlglot reads it: no condition on rows, or operators that Spark binds otherwise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,18 @@ from sqlglot import exp
 
 from instar.errors import UsageError
 
-__all__ = ["check_condition"]
+__all__ = ["COMPARISONS", "binds_otherwise", "check_condition", "has_bits"]
+
+COMPARISONS: Final = (exp.EQ, exp.NullSafeEQ, exp.NullSafeNEQ, exp.NEQ, exp.LT, exp.LTE, exp.GT, exp.GTE)
+_PREDICATES: Final = (exp.In, exp.Between, exp.Like, exp.ILike, exp.RegexpLike, exp.Escape, exp.Is, exp.Not)
+_BITS: Final = (
+    exp.BitwiseAnd,
+    exp.BitwiseOr,
+    exp.BitwiseXor,
+    exp.BitwiseLeftShift,
+    exp.BitwiseRightShift,
+    exp.BitwiseNot,
+)
 
 _AGGREGATES: Final = frozenset(
     [
@@ -29,6 +40,26 @@ _AGGREGATES: Final = frozenset(
         *("sum", "try_avg", "try_sum", "var_pop", "var_samp", "variance"),
     ]
 )
+
+
+def has_bits(tree: exp.Expression) -> bool:
+    """Tell whether there are bitwise operators, which bind more or less tightly than anything around them."""
+    return tree.find(*_BITS) is not None
+
+
+def binds_otherwise(node: exp.Expression) -> bool:
+    """Tell whether an operator has other operands in Spark.
+
+    Spark applies IN, BETWEEN and LIKE to whole comparisons, and comparisons and || from left to right.
+    """
+    if isinstance(node, exp.DPipe):
+        return isinstance(node.expression, exp.Add | exp.Sub)
+    if not isinstance(node, COMPARISONS):
+        return False
+    # Around the sides of these sqlglot puts parentheses of its own.
+    own = isinstance(node, exp.NullSafeEQ | exp.NullSafeNEQ)
+    left, right = (side.unnest() if own else side for side in (node.this, node.expression))
+    return isinstance(left, _PREDICATES) or isinstance(right, (*_PREDICATES, *COMPARISONS))
 
 
 def check_condition(tree: exp.Expression, text: str) -> None:

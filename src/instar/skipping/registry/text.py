@@ -1,0 +1,93 @@
+"""Functions of strings and binaries."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from instar.skipping.coercion import BINARY, INT, STRING
+from instar.skipping.expression import BOOLEAN
+from instar.skipping.functions import Function
+from instar.skipping.kernels import text
+from instar.skipping.registry.row import BYTES_ARG, Param, Row, first_type
+from instar.skipping.representation import INTEGERS, Representation
+
+if TYPE_CHECKING:
+    from instar.schema import Type
+    from instar.skipping.expression import Expression
+    from instar.skipping.kernels.outcome import Kernel
+
+__all__ = ["TEXT"]
+
+_T, _W = Representation.TEXT, Representation.WHOLE
+
+
+def _alike(args: tuple[Expression, ...]) -> Type | None:
+    types = {arg.type for arg in args}
+    return BOOLEAN if types in ({STRING}, {BINARY}) else None
+
+
+def _strings(args: tuple[Expression, ...]) -> Type | None:
+    return STRING if {arg.type for arg in args} == {STRING} else None
+
+
+def _like(args: list[str]) -> str:
+    escape = f" escape {args[2]}" if args[2:] not in ([], ["'\\\\'"]) else ""
+    return f"({args[0]} like {args[1]}{escape})"
+
+
+def _search(name: str, class_: str, kernel: Kernel) -> Row:
+    return Row(
+        name,
+        _alike,
+        (BYTES_ARG, BYTES_ARG),
+        {(_T, _T): kernel},
+        sql=(name,),
+        catalyst=(class_,),
+        samples=(f"boolean: {name}({{string}}, '#piece')",),
+    )
+
+
+TEXT: Final = (
+    _search("startswith", "StartsWith", text.starts_with),
+    _search("endswith", "EndsWith", text.ends_with),
+    _search("contains", "Contains", text.contains),
+    Row(
+        Function.LIKE,
+        BOOLEAN,
+        kernels={(_T, _T, _T): text.like, (_T, _T): text.like},
+        shown=_like,
+        samples=("boolean: ({string} like '#like')", "boolean: ({string} not like '#like')"),
+    ),
+    Row(
+        Function.PREFIX,
+        first_type,
+        (BYTES_ARG, Param(tuple(INTEGERS))),
+        {(_T, _W): text.prefix},
+        sql=("left",),
+        catalyst=("Left(str, len)",),
+        samples=("string: left({string}, #n)",),
+    ),
+    Row(
+        Function.CONCAT,
+        _strings,
+        kernels=text.concat,
+        sql=("concat",),
+        catalyst=("Concat",),
+        samples=(
+            *("string: concat({string}, {string})", "string: ({string} || '#piece')"),
+            *("string: concat('#piece', {string}, '#piece')", "string: concat(left({string}, 2), {string})"),
+        ),
+    ),
+    Row(
+        "length",
+        INT,
+        (BYTES_ARG,),
+        {(_T,): text.length},
+        sql=("length", "char_length", "character_length", "len"),
+        catalyst=("Length",),
+        samples=(
+            *("int: length({string})", "int: char_length({string})"),
+            *("int: character_length({string})", "int: len({string})"),
+        ),
+    ),
+)
