@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 from instar.skipping.interpret import evaluate
@@ -131,7 +132,7 @@ def unforeseen(spark: SparkSession, view: str, claims: Sequence[Claim], parts: P
     ]
     try:
         rows = spark.sql(f"select {', '.join(['part', *columns])} from {view}").collect()
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         if len(claims) == 1:
             return [f"{claims[0].text}: {str(error).splitlines()[0][:300]}"]
         return [
@@ -181,7 +182,7 @@ def refuted(spark: SparkSession, view: str, cases: Sequence[Case]) -> list[tuple
     query = ", ".join(f"{column} as c{number}" for number, column in enumerate(columns))
     try:
         rows = spark.sql(f"select part, {query} from {view}").collect()
-    except PySparkException as error:
+    except (PySparkException, Py4JJavaError) as error:
         if len(asked) == 1:
             hidden = asked[0].front == "optimizedPlan"
             return [] if hidden else [(asked[0], str(error).splitlines()[0][:300])]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 
 import instar
@@ -295,7 +296,7 @@ def outcome(frame: DataFrame) -> list[int] | None:
     """Return the numbers of the rows, or None for an error."""
     try:
         return ids(frame)
-    except PySparkException:
+    except (PySparkException, Py4JJavaError):  # some errors of Java have no class in Python
         return None
 
 
