@@ -20,6 +20,7 @@ __all__ = [
     "compact",
     "constant",
     "floor_divide",
+    "half_even",
     "half_up",
     "multiply",
     "negate",
@@ -105,6 +106,16 @@ def half_up(left: Ints, divisor: int) -> Ints:
     up = floor_divide(add(doubled, constant(divisor)), constant(2 * divisor))
     down = ceil_divide(subtract(doubled, constant(divisor)), constant(2 * divisor))
     return np.where(left < 0, down, up)
+
+
+def half_even(left: Ints, divisor: int) -> Ints:
+    """Divide by a positive number and round to the nearest, halves to the even one."""
+    if divisor == 1:
+        return left
+    doubled = add(multiply(left, constant(2)), constant(divisor))
+    nearest = floor_divide(doubled, constant(2 * divisor))
+    tie = doubled == multiply(nearest, constant(2 * divisor))
+    return np.where(tie & (nearest % 2 != 0), subtract(nearest, constant(1)), nearest)
 
 
 def _roomy(left: Ints, right: Ints, most: int) -> tuple[Ints, Ints]:

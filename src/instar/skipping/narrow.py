@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from instar.skipping import exact, strings
-from instar.skipping.expression import Call, Column, Expression
+from instar.skipping.columns import held_value
+from instar.skipping.expression import Call, Column, Expression, Literal
 from instar.skipping.functions import Function
 from instar.skipping.kernels.compare import FLIPPED, NEGATED
 from instar.skipping.representation import INTEGERS, comparable, name_of
@@ -76,7 +77,7 @@ def assume(condition: Expression, want: Want, scope: Scope, evaluate: Evaluate) 
         case Call(function=Function.IN, args=(Column() as column, *values)) if (
             want is Want.TRUE and comparable(arg.type for arg in condition.args)
         ):
-            allowed = any_of(evaluate(value, scope) for value in values)
+            allowed = any_of(evaluate(value, scope) for value in _ends(values))
             return _compared(scope, column, Function.EQUAL, allowed, nullable=False)
         case Call(function=Function.EQUAL_NULL_SAFE, args=(left, right)) if want is Want.TRUE:
             return _assume_comparison(Function.EQUAL, (left, right), scope, evaluate, null_safe=True)
@@ -89,6 +90,20 @@ def assume(condition: Expression, want: Want, scope: Scope, evaluate: Evaluate) 
                 function = negated
             return _assume_comparison(function, (left, right), scope, evaluate, nullable=nullable)
     return scope
+
+
+def _ends(values: list[Expression]) -> list[Expression]:
+    """Return the least and the greatest of literals, which bound all of them; or all that is listed."""
+    held = {
+        held_value(each.value, each.type): each
+        for each in values
+        if isinstance(each, Literal) and each.value is not None and each.upto is None
+    }
+    if len(held) < 2 or not all(isinstance(each, Literal) for each in values):  # noqa: PLR2004 -- two ends
+        return values
+    if any(key != key for key in held) or any(isinstance(each, Literal) and each.upto for each in values):  # noqa: PLR0124
+        return values
+    return [held[min(held)], held[max(held)]]
 
 
 def _assume_logic(condition: Call, want: Want, scope: Scope, evaluate: Evaluate) -> Scope:

@@ -145,6 +145,23 @@ def fill_words(template: str, random: Random | None = None) -> str:
         "#like": lambda: random.choice(
             ("a%", "ab%", "abc", "%b", "a_c%", "k000%1", "", "%", "\\\\%a%", "z%", "2024-02%")
         ),
+        "#regex": lambda: random.choice(
+            (
+                "^a",
+                "^ab.*",
+                "^abc$",
+                "^ab?",
+                "^a[bc]+",
+                "b",
+                "^(a|k)",
+                "^k000",
+                "^",
+                "^日",
+                "^a|z",
+                "^A ",
+                "^zz*",
+            )
+        ),
         "#piece": lambda: random.choice(("a", "ab", "", "z", "k0", "日", "2024")),
         "#tiny": lambda: f"cast({random.choice(_TINY):f} as decimal(38,30))",
         "#n": lambda: str(random.choice((0, 1, 2, 3, 6, 29, 31, 45))),

@@ -319,7 +319,7 @@ def test_random_queries_find_the_same_with_and_without(session: SparkSession, st
     session.conf.set("instar.skipping.budget", str(1 << 40))
     session.conf.set("spark.sql.codegen.wholeStage", "false")
     before = PARTS_SKIPPED._value.get()
-    for number in range(24):
+    for number in range(40):
         session.conf.set("spark.sql.ansi.enabled", str(number % 3 != 1).lower())
         session.conf.set("spark.sql.session.timeZone", ("UTC", "Europe/Berlin", "Pacific/Apia")[number % 3])
         text = str(make_filter(random, random.choice((1, 2, 3))))

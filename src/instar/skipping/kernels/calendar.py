@@ -16,7 +16,7 @@ from instar.skipping.expression import Literal
 from instar.skipping.functions import Mode
 from instar.skipping.kernels.outcome import Kernel, Outcome, fitted, growing, unknown
 from instar.skipping.representation import name_of
-from instar.skipping.spans import YES, Span, Whole
+from instar.skipping.spans import NO, YES, Span, Whole
 from instar.skipping.zones import DAY, HOUR, MINUTE, SECOND, midnights_to_utc, to_local, to_utc
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ __all__ = [
     "day_of_month",
     "day_of_year",
     "last_day",
+    "make_date",
     "months_of",
     "trunc_date",
     "trunc_timestamp",
@@ -133,6 +134,20 @@ def trunc_timestamp(call: Call, _: Span, span: Whole) -> Outcome:
     days = (exact.floor_divide(column, constant(DAY)).astype(np.int64) for column in (lo, hi))
     starts = [exact.multiply(_back(column, level), constant(DAY)) for column in days]
     return fitted(*midnights_to_utc(starts[0], starts[1], _zone(call)), call.type, Mode.UNKNOWN, wraps=True)
+
+
+def make_date(call: Call, year: Whole, month: Whole, day: Whole) -> Outcome:
+    """Make a date of its parts: sure to be one up to the 28th, and otherwise null or an error in between."""
+    months = np.clip(month.lo, 1, 12), np.clip(month.hi, 1, 12)
+    days = np.clip(day.lo, 1, 31), np.clip(day.hi, 1, 31)
+    lo, hi = (
+        _first_of((ends.astype(np.int64) - 1970) * 12 + which - 1) + number - 1
+        for ends, which, number in zip((year.lo, year.hi), months, days, strict=True)
+    )
+    odd = np.asarray((month.lo < 1) | (month.hi > 12) | (day.lo < 1) | (day.hi > 28), np.bool_)  # noqa: PLR2004
+    found = fitted(lo, hi, call.type, Mode.UNKNOWN, wraps=True)
+    null, fail = (odd if may else NO for may in (call.mode.may_be_null, call.mode.may_fail))
+    return Outcome(found.spans, found.null | null, found.fail | fail)
 
 
 def months_of(days: Ints) -> Ints:

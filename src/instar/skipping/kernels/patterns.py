@@ -1,12 +1,20 @@
-"""LIKE patterns: the characters that every match begins with, and what follows them."""
+"""Patterns of LIKE and regular expressions: what every match begins with, and what follows."""
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
-__all__ = ["Pattern", "read_pattern"]
+__all__ = ["Pattern", "read_anchored", "read_pattern"]
 
 _WILD = ("%", "_")
+_REPLACED = "\ufffd"
+"""What Java takes bytes for that are no text."""
+_LONGEST = 200
+_ANCHORED = re.compile(
+    r"\^((?:[\w \-@#/:;,=<>!~%&'\"]|[^\x00-\x7f])*)"  # letters
+    r"((?:\.[*+]?|\[(?:0-9|a-z|A-Z|\w)+\][*+]?|[A-Za-z0-9 _-][*+?]?)*)(\$?)"  # what may follow
+)
 
 
 class Pattern(NamedTuple):
@@ -41,6 +49,15 @@ def read_pattern(pattern: str, escape: str | None) -> Pattern | None:
     rest = pattern[position:]
     # A bad escape further on is an error too.
     return Pattern("".join(prefix), rest) if rest == "" or _is_valid(rest, escape) else None
+
+
+def read_anchored(pattern: str) -> Pattern | None:
+    """Take a regular expression apart that begins with ^, or return None if it is not plainly one."""
+    match = _ANCHORED.fullmatch(pattern) if len(pattern) <= _LONGEST else None
+    if match is None:
+        return None
+    prefix, rest, end = match.groups()
+    return None if _REPLACED in prefix else Pattern(prefix, rest + end)
 
 
 def _is_valid(pattern: str, escape: str) -> bool:

@@ -8,7 +8,7 @@ import numpy as np
 
 from instar.schema import Decimal
 from instar.skipping import exact
-from instar.skipping.exact import constant
+from instar.skipping.exact import Ints, constant
 from instar.skipping.expression import Literal
 from instar.skipping.functions import Mode
 from instar.skipping.kernels.floating import Reals, rounded
@@ -17,6 +17,8 @@ from instar.skipping.representation import scale_of
 from instar.skipping.spans import Real, Span, Whole
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from instar.skipping.expression import Call
 
 __all__ = ["round_real", "round_whole", "sign_of_real", "to_whole_real", "to_whole_whole"]
@@ -54,21 +56,25 @@ def to_whole_real(to: np.ufunc) -> Kernel:
     return kernel
 
 
-def round_whole(call: Call, span: Whole, _: Whole) -> Outcome:
-    """Round an integer or a decimal to some digits after the point, halves away from zero."""
-    digits = _digits(call)
-    if digits is None:
-        return unknown(call)
-    before, after = scale_of(call.args[0].type), scale_of(call.type)
-    step = before - min(digits, before)
-    lo, hi = (
-        exact.multiply(exact.half_up(column, 10**step), constant(10**step)) for column in (span.lo, span.hi)
-    )
-    if before != after:
-        shift = 10 ** abs(before - after)
-        move = exact.floor_divide if before > after else exact.multiply
-        lo, hi = move(lo, constant(shift)), move(hi, constant(shift))
-    return fitted(lo, hi, call.type, Mode.UNKNOWN, wraps=not isinstance(call.type, Decimal))
+def round_whole(divide: Callable[[Ints, int], Ints]) -> Kernel:
+    """Make a kernel that rounds an integer or a decimal to some digits after the point."""
+
+    def kernel(call: Call, span: Whole, _: Whole) -> Outcome:
+        digits = _digits(call)
+        if digits is None:
+            return unknown(call)
+        before, after = scale_of(call.args[0].type), scale_of(call.type)
+        step = before - min(digits, before)
+        lo, hi = (
+            exact.multiply(divide(column, 10**step), constant(10**step)) for column in (span.lo, span.hi)
+        )
+        if before != after:
+            shift = 10 ** abs(before - after)
+            move = exact.floor_divide if before > after else exact.multiply
+            lo, hi = move(lo, constant(shift)), move(hi, constant(shift))
+        return fitted(lo, hi, call.type, Mode.UNKNOWN, wraps=not isinstance(call.type, Decimal))
+
+    return kernel
 
 
 def round_real(call: Call, span: Real, _: Whole) -> Outcome:

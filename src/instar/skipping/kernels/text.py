@@ -5,7 +5,7 @@ A value that is known exactly is treated exactly where Arrow and Spark agree on 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from instar.skipping import strings
 from instar.skipping.expression import Literal
 from instar.skipping.kernels.outcome import Outcome, any_value, predicate, unknown
-from instar.skipping.kernels.patterns import read_pattern
+from instar.skipping.kernels.patterns import read_anchored, read_pattern
 from instar.skipping.representation import limits, name_of
 from instar.skipping.spans import YES, Mask, Text, Whole, single
 
@@ -22,7 +22,13 @@ if TYPE_CHECKING:
     from instar.skipping.expression import Call
     from instar.skipping.strings import Strings
 
-__all__ = ["concat", "contains", "ends_with", "length", "like", "prefix", "starts_with"]
+__all__ = ["concat", "contains", "ends_with", "length", "like", "matches", "prefix", "starts_with"]
+
+_SECOND_BYTE: Final = strings.constant(b"\x80")
+_FIRST_BYTE: Final = strings.constant(b"\xc0")
+"""Bytes from the one to below the other go on with a character that began before."""
+_LONGEST: Final = 256
+"""The longest bound of which all beginnings are looked at."""
 
 
 def starts_with(call: Call, text: Text, _: Text) -> Outcome:
@@ -62,6 +68,16 @@ def like(call: Call, text: Text, *_: Text) -> Outcome:
     return predicate(true, false if found.rest == "%" else YES)
 
 
+def matches(call: Call, text: Text, _: Text) -> Outcome:
+    """Match a regular expression: if it is anchored, what it begins with is a prefix of every match."""
+    wanted = _literal(call, 1)
+    found = None if wanted is None else read_anchored(wanted.decode())
+    if found is None:
+        return unknown(call)
+    true, false = _prefix_masks(text, found.prefix.encode())
+    return predicate(true, false if found.rest == "" else text.some)
+
+
 def prefix(call: Call, text: Text, _: Whole) -> Outcome:
     """Take the first characters, or bytes of a binary: in order if the whole is."""
     wanted = call.args[1]
@@ -76,11 +92,34 @@ def concat(_: Call, *texts: Text) -> Outcome:
     """Join strings: as long as all before are known exactly, the bounds of the next one count."""
     lo, hi, exact = texts[0].lo, texts[0].hi, single(texts[0])
     for text in texts[1:]:
-        # Something follows what is not known exactly: it is at least that, and has no upper bound.
-        lo = strings.choose(exact, _joined(lo, text.lo), lo)
-        hi = strings.choose(exact, _joined(hi, text.hi), strings.constant(None))
+        # What follows a string that is not known exactly may stand in any place after it.
+        above = strings.constant(None) if exact.all() else _highest(lo, hi, text.hi)
+        lo, hi = (
+            strings.choose(exact, _joined(lo, text.lo), lo),
+            strings.choose(exact, _joined(hi, text.hi), above),
+        )
         exact = exact & single(text)
     return Outcome((Text(lo, hi, YES),))
+
+
+def _highest(lo: Strings, hi: Strings, after: Strings) -> Strings:
+    """Return what no string from one to another comes above if something up to a bound follows it.
+
+    A string that is less than its upper bound in some letter stays so. Others begin the bound, and then what
+    follows counts: `a` with `z` after it comes above `ab` with `z` after it.
+    """
+    longest = pc.max(pc.binary_length(hi)).as_py() or 0
+    if longest > _LONGEST:
+        return strings.constant(None)
+    highest = _joined(hi, after)
+    for size in range(longest):
+        begun, letter = pc.binary_slice(hi, 0, size), pc.binary_slice(hi, size, size + 1)
+        # No string ends in the middle of a character.
+        inside = strings.not_above(_SECOND_BYTE, letter) & strings.strictly_below(letter, _FIRST_BYTE)
+        possible = strings.not_above(lo, begun) & ~_missing(hi) & ~inside
+        if possible.any():
+            highest = strings.choose(possible, strings.greater_bound(highest, _joined(begun, after)), highest)
+    return highest
 
 
 def length(call: Call, text: Text) -> Outcome:

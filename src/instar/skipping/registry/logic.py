@@ -22,6 +22,7 @@ __all__ = ["LOGIC"]
 _COMPARED: Final = (
     "tinyint int bigint double float decimal(10,2) decimal(38,18) string date timestamp timestamp_ntz boolean"
 )
+_LISTED: Final = 20
 _SAME_REPRESENTATION: Final = Param(("float", "double"), dict.fromkeys((*INTEGERS, "decimal"), DOUBLE))
 
 
@@ -37,6 +38,11 @@ def _case(args: list[str]) -> str:
     pairs = zip(args[:-1:2], args[1::2], strict=True)
     steps = " ".join(f"when {condition} then {value}" for condition, value in pairs)
     return f"case {steps} else {args[-1]} end"
+
+
+def _in(args: list[str]) -> str:
+    more = f", … {len(args) - 1 - _LISTED} more" if len(args) - 1 > _LISTED else ""
+    return f"({args[0]} in ({', '.join(args[1 : _LISTED + 1])}{more}))"
 
 
 def _comparison(function: Function, infix: str, catalyst: str) -> Row:
@@ -120,7 +126,7 @@ LOGIC: Final = (
         _compared,
         lazy=predicates.member,
         catalyst=("In",),
-        shown="({} in ({rest}))",
+        shown=_in,
         samples=(
             *("boolean: ({int} in ({int}, {int}, {int}))", "boolean: ({string} in ({string}, {string}))"),
             *("boolean: ({double} in ({double}, {double}))", "boolean: ({date} in ({date}, {date}))"),

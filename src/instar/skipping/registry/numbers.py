@@ -14,10 +14,13 @@ from instar.skipping.coercion import DOUBLE, INT, LONG, decimal_result, is_numbe
 from instar.skipping.expression import Literal
 from instar.skipping.functions import Function
 from instar.skipping.kernels import arithmetic, floating, rounding
+from instar.skipping.kernels.monotone import increasing, power
 from instar.skipping.registry.row import DOUBLE_ARG, INT_ARG, Param, Row, first_type, sampled
 from instar.skipping.representation import INTEGERS, Representation, is_day_time, is_year_month
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from instar.schema import Type
     from instar.skipping.expression import Expression
     from instar.skipping.kernels.outcome import Kernel
@@ -114,6 +117,29 @@ def _whole_number(
     )
 
 
+def _rounding(name: str, class_: str, divide: Callable[[exact.Ints, int], exact.Ints]) -> Row:
+    return Row(
+        name,
+        _rounded,
+        (_NUMBER, INT_ARG),
+        {(_W, _W): rounding.round_whole(divide), (_R, _W): rounding.round_real},
+        sql=(name,),
+        catalyst=(class_,),
+        defaults=(Literal(0, INT),),
+        samples=(
+            *(f"int: {name}({{int}}, -1)", f"double: {name}({{double}}, 1)", f"double: {name}({{double}})"),
+            f"{_LONG}: cast({name}({{{_LONG}}}, 5) as {_LONG})",
+            f"{_SHORT}: cast({name}({{{_SHORT}}}, 1) as {_SHORT})",
+        ),
+    )
+
+
+def _function(name: str, names: tuple[str, ...], class_: str, kernel: Kernel) -> Row:
+    """Make the row of a function of a double."""
+    samples = (f"double: {name}({{double}})", f"double: {name}({{int}})", f"double: {name}(l / 1000)")
+    return Row(name, DOUBLE, (DOUBLE_ARG,), {(_R,): kernel}, sql=names, catalyst=(class_,), samples=samples)
+
+
 NUMBERS: Final = (
     _operator(
         *(Function.ADD, "Add", "+", arithmetic.add, floating.add),
@@ -205,18 +231,26 @@ NUMBERS: Final = (
     ),
     _whole_number("ceil", ("ceil", "ceiling"), "Ceil", np.ceil, exact.ceil_divide),
     _whole_number("floor", ("floor",), "Floor", np.floor, exact.floor_divide),
+    _rounding("round", "Round", exact.half_up),
+    _rounding("bround", "BRound", exact.half_even),
+    _function("sqrt", ("sqrt",), "Sqrt", increasing(np.sqrt, 0.0, least=0.0)),
+    _function("exp", ("exp",), "Exp", increasing(np.exp, least=0.0)),
+    _function("ln", ("ln",), "Log", increasing(np.log, 0.0, includes=False, null_outside=True)),
+    _function("log10", ("log10",), "Log10", increasing(np.log10, 0.0, includes=False, null_outside=True)),
+    _function("log2", ("log2",), "Log2", increasing(np.log2, 0.0, includes=False, null_outside=True)),
     Row(
-        "round",
-        _rounded,
-        (_NUMBER, INT_ARG),
-        {(_W, _W): rounding.round_whole, (_R, _W): rounding.round_real},
-        sql=("round",),
-        catalyst=("Round",),
-        defaults=(Literal(0, INT),),
+        "power",
+        DOUBLE,
+        (DOUBLE_ARG, DOUBLE_ARG),
+        {(_R, _R): power},
+        sql=("power", "pow"),
+        catalyst=("Pow",),
         samples=(
-            *("int: round({int}, -1)", "double: round({double}, 1)", "double: round({double})"),
-            f"{_LONG}: cast(round({{{_LONG}}}, 5) as {_LONG})",
-            f"{_SHORT}: cast(round({{{_SHORT}}}, 1) as {_SHORT})",
+            *(
+                f"double: power({{double}}, {exponent})"
+                for exponent in ("2", "3", "0.5D", "-1", "-2.5D", "0")
+            ),
+            *("double: pow({int}, 2)", "double: pow({double}, {double})"),
         ),
     ),
 )

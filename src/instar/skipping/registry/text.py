@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
+
 from instar.skipping.coercion import BINARY, INT, STRING
 from instar.skipping.expression import BOOLEAN
 from instar.skipping.functions import Function
 from instar.skipping.kernels import text
-from instar.skipping.registry.row import BYTES_ARG, Param, Row, first_type
+from instar.skipping.kernels.letters import cased, trimmed
+from instar.skipping.registry.row import BYTES_ARG, STRING_ARG, Param, Row, first_type
 from instar.skipping.representation import INTEGERS, Representation
+from instar.skipping.strings import BYTES
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from instar.schema import Type
     from instar.skipping.expression import Expression
     from instar.skipping.kernels.outcome import Kernel
+    from instar.skipping.strings import Strings
 
 __all__ = ["TEXT"]
 
@@ -45,6 +53,16 @@ def _search(name: str, class_: str, kernel: Kernel) -> Row:
         catalyst=(class_,),
         samples=(f"boolean: {name}({{string}}, '#piece')",),
     )
+
+
+def _changed(name: str, names: tuple[str, ...], class_: str, kernel: Kernel) -> Row:
+    samples = tuple(f"string: {own}({{string}})" for own in names)
+    return Row(name, STRING, (STRING_ARG,), {(_T,): kernel}, sql=names, catalyst=(class_,), samples=samples)
+
+
+def _of_text(function: Callable[..., Strings], **options: str) -> Callable[[Strings], Strings]:
+    """Make a function of bytes from one of Arrow's of text."""
+    return lambda column: function(column.cast(pa.large_string()), **options).cast(BYTES)
 
 
 TEXT: Final = (
@@ -89,5 +107,37 @@ TEXT: Final = (
             *("int: length({string})", "int: char_length({string})"),
             *("int: character_length({string})", "int: len({string})"),
         ),
+    ),
+    Row(
+        "rlike",
+        BOOLEAN,
+        (STRING_ARG, STRING_ARG),
+        {(_T, _T): text.matches},
+        sql=("rlike", "regexp", "regexp_like"),
+        catalyst=("RLike(left, right)",),
+        samples=(
+            *("boolean: ({string} rlike '#regex')", "boolean: rlike({string}, '#regex')"),
+            *("boolean: regexp({string}, '#regex')", "boolean: regexp_like({string}, '#regex')"),
+        ),
+    ),
+    _changed("upper", ("upper", "ucase"), "Upper", cased(bytes.upper, _of_text(pc.ascii_upper))),
+    _changed("lower", ("lower", "lcase"), "Lower", cased(bytes.lower, _of_text(pc.ascii_lower))),
+    _changed(
+        "trim",
+        ("trim",),
+        "StringTrim",
+        trimmed(_of_text(pc.utf8_trim, characters=" "), left=True, right=True),
+    ),
+    _changed(
+        "ltrim",
+        ("ltrim",),
+        "StringTrimLeft",
+        trimmed(_of_text(pc.utf8_ltrim, characters=" "), left=True, right=False),
+    ),
+    _changed(
+        "rtrim",
+        ("rtrim",),
+        "StringTrimRight",
+        trimmed(_of_text(pc.utf8_rtrim, characters=" "), left=False, right=True),
     ),
 )

@@ -112,6 +112,21 @@ TIMES: Final = (
         samples=("timestamp: date_trunc('#level', {timestamp})", "timestamp: date_trunc('day', {timestamp})"),
     ),
     Row(
+        "make_date",
+        DATE,
+        (INT_ARG, INT_ARG, INT_ARG),
+        {(_W, _W, _W): calendar.make_date},
+        sql=("make_date",),
+        catalyst=("MakeDate(year, month, day)",),
+        samples=(
+            *("date: make_date({int}, 2, #n)", "date: make_date(2024, #n, {int})"),
+            *(
+                "date: make_date(year({date}), month({date}), 1)",
+                "date: make_date(year({date}), 2, day({date}))",
+            ),
+        ),
+    ),
+    Row(
         "last_day",
         DATE,
         (DATE_ARG,),

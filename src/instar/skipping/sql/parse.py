@@ -165,6 +165,10 @@ class SqlReader:
             case exp.Ceil() | exp.Floor():
                 decimals = node.args.get("decimals")
                 return self.named(node.key, [node.this, *([decimals] if decimals else [])])
+            case exp.RegexpLike() if set(node.args) <= {"this", "expression"}:
+                return self.named("rlike", [node.this, node.expression])
+            case exp.Trim() if not any(node.args.get(own) for own in ("expression", "position", "collation")):
+                return self.named("trim", [node.this])
             case exp.CurrentDate():
                 return self.named("current_date", [])
             case exp.CurrentTimestamp():
