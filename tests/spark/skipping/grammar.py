@@ -114,7 +114,7 @@ def _descendants(node: Node) -> Iterator[Node]:
 
 
 def _make(random: Random, type_: str, depth: int) -> Node:
-    if depth <= 0 or (type_ != "boolean" and random.random() < 0.35):
+    if depth <= 0 or type_ not in _RULES or (type_ != "boolean" and random.random() < 0.35):
         return _leaf(random, type_)
     return _fill(random, random.choice(_RULES[type_]), type_, depth)
 
@@ -140,7 +140,10 @@ def fill_words(template: str, random: Random | None = None) -> str:
         "#unit": lambda: random.choice(_UNITS),
         "#zone": lambda: random.choice((*_ZONES, *_BAD_ZONES)),
         "#format": lambda: random.choice(
-            ("yyyy-MM-dd", "yyyy", "yyyyMM", "yyyy-MM-dd HH:mm:ss", "dd.MM.yyyy")
+            (
+                *("yyyy-MM-dd", "yyyy", "yyyyMM", "yyyy-MM-dd HH:mm:ss", "dd.MM.yyyy", "yyyy/MM/dd HH"),
+                *("yyyyMMddHHmmss", "MM", "dd", "HH", "mm", "ss", "yyyy.MM"),
+            )
         ),
         "#like": lambda: random.choice(
             ("a%", "ab%", "abc", "%b", "a_c%", "k000%1", "", "%", "\\\\%a%", "z%", "2024-02%")
@@ -200,6 +203,8 @@ def _literal(random: Random, type_: str) -> str:
             return f"cast({value} as {type_})"
         case "string":
             return "'" + str(value).replace("\\", "\\\\").replace("'", "\\'") + "'"
+        case "array<int>":
+            return spark_literal(value, type_)
         case "date":
             return f"date_from_unix_date({value})" if random.random() < 0.3 else _date(value)
     return _stamp(value, type_)

@@ -48,6 +48,7 @@ COLUMNS = {
     "e": "date",
     "ts": "timestamp",
     "tn": "timestamp_ntz",
+    "ar": "array<int>",
 }
 SCHEMA = parse_schema_ddl(", ".join(f"{name} {type_}" for name, type_ in COLUMNS.items()))
 
@@ -129,6 +130,7 @@ POISON: dict[str, tuple[Any, ...]] = {
         ),
         *("abcabcabcabcabcabcabcabcabc", "2024-02-29", "12", "-7", "1.5"),
     ),
+    "array<int>": ([], [1], [None, 7], [2024, -1, 0]),
     "date": _DAYS,
     "timestamp": (
         *(day * _DAY + offset for day in _DAYS for offset in (0, 3_600_000_000, 7_199_999_999)),
@@ -206,7 +208,7 @@ def stats_of(random: Random, values: Sequence[Any], type_: str) -> FieldStats | 
         return None
     if luck < 0.06:
         return FieldStats(*counts)
-    if not numbers:
+    if not numbers or type_ == "array<int>":
         return FieldStats(*counts)
     key: Any = str.encode if type_ == "string" else Decimal if type_.startswith("decimal") else None
     low, high = min(numbers, key=key), max(numbers, key=key)
@@ -244,6 +246,9 @@ def spark_literal(value: Any, type_: str) -> str:  # noqa: ANN401 -- a value of 
             return f"date_from_unix_date({value})"
         case "timestamp":
             return f"timestamp_micros({value})"
+        case "array<int>":
+            members = ("null" if member is None else str(member) for member in value)
+            return f"cast(array({', '.join(members)}) as array<int>)"
         case "timestamp_ntz":
             return local_time(value)
     return f"cast('{value}' as {type_})"

@@ -5,9 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
+from instar.schema import parse_schema_ddl
 from instar.skipping import Session, decide, parse_filter
+from instar.stats import FieldStats, bounds_columns
 from tests.unit.skipping.foreseen import bounds_of, parts_read
 from tests.unit.skipping.league import NOW, PARTS, SCHEMA, part
 
@@ -33,6 +36,10 @@ IDEAL = {
     "power(id, 2) > 361000000": 10,
     "pow(id, 0.5D) < 9.9": 1,
     "bround(id, -3) = 10000": 11,
+    "date_format(ts, 'yyyy/MM/dd') = '2025/01/15'": 1,
+    "date_format(ts, 'yyyyMMddHH') >= '2025031900'": 1,
+    "date_format(ts, 'MM') = '02'": 28,
+    "date_format(ts, 'dd') = '31'": 3,
     "make_date(year(d), month(d), 1) = date'2025-01-01'": 31,
     "make_date(2024, 2, id) < date'2024-02-05' and id between 1 and 28": 1,
     f"id in ({', '.join(str(7 * number) for number in range(2000))})": 140,
@@ -102,3 +109,32 @@ def test_a_date_that_there_is_not_fails_or_is_null() -> None:
     assert is_read("make_date(2024, 2, i) > date'2025-01-01'", "i int", **row)
     assert not is_read("make_date(2024, 2, i) > date'2025-01-01'", "i int", Session(ansi=False), **row)
     assert is_read("make_date(2024, 2, i) is null", "i int", Session(ansi=False), **row)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "size(a) > 1",
+        "cardinality(a) >= 0",
+        "array_contains(a, 1)",
+        "element_at(a, 1) = 1",
+        "element_at(m, 'x') = 1",
+    ],
+)
+def test_what_a_missing_array_holds_is_null(text: str) -> None:
+    """A part in which an array or a map is always null is skipped, as where it is younger than the part."""
+    parts: list[dict[str, list[Any]]] = [
+        {"a": [None], "m": [None]},
+        {"a": [None, [1, 2]], "m": [None, {"x": 1}]},
+    ]
+    schema = parse_schema_ddl("a array<int>, m map<string, int>")
+    bounds = {
+        field.id: bounds_columns(
+            [FieldStats(sum(each is None for each in part[field.name]), 0) for part in parts], field.type
+        )
+        for field in schema.fields
+    }
+    rows = pa.array([1, 2], pa.int64())
+    assert decide(parse_filter(text, schema), bounds, rows).read.tolist() == [False, True]
+    assert not decide(parse_filter("size(a) < -1", schema, Session(ansi=False)), bounds, rows).read.any()
+    assert decide(parse_filter("size(a) < 0", schema, Session(ansi=False)), bounds, rows).read.all()

@@ -5,6 +5,7 @@ Only years of four digits are, from 1 to 9999; around them nothing is said.
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -14,10 +15,11 @@ import pyarrow.compute as pc
 from instar.skipping import exact, strings
 from instar.skipping.exact import Ints, constant
 from instar.skipping.expression import Literal
+from instar.skipping.kernels import calendar
 from instar.skipping.kernels.outcome import Outcome, unknown
 from instar.skipping.representation import name_of
 from instar.skipping.spans import YES, Mask, Span, Text, Whole
-from instar.skipping.zones import DAY, SECOND, to_local
+from instar.skipping.zones import DAY, HOUR, MINUTE, SECOND, to_local
 
 if TYPE_CHECKING:
     from instar.skipping.expression import Call
@@ -25,17 +27,16 @@ if TYPE_CHECKING:
 
 __all__ = ["date_text", "format_seconds", "format_timestamp"]
 
-_PATTERNS: Final = {
-    "yyyy": (4, ""),
-    "yyyy-MM": (7, ""),
-    "yyyy-MM-dd": (10, ""),
-    "yyyy-MM-dd HH": (13, ""),
-    "yyyy-MM-dd HH:mm": (16, ""),
-    "yyyy-MM-dd HH:mm:ss": (19, ""),
-    "yyyyMM": (7, "-"),
-    "yyyyMMdd": (10, "-"),
-}
-"""How much of `2025-01-31 23:59:59` a pattern shows, and which mark it leaves out."""
+_PATTERN: Final = re.compile(
+    r"yyyy(?:([-/ .:_]?)MM(?:([-/ .:_]?)dd(?:([-/ .:_]?)HH(?:([-/ .:_]?)mm(?:([-/ .:_]?)ss)?)?)?)?)?"
+)
+"""Fields of time in their order, and the marks between them."""
+_PLACES: Final = ((0, 4), (5, 7), (8, 10), (11, 13), (14, 16), (17, 19))
+"""Where these fields are in `2025-01-31 23:59:59`."""
+_ISO: Final = ("-", "-")
+_CLOCKS: Final = {"HH": (HOUR, 24), "mm": (MINUTE, 60), "ss": (SECOND, 60)}
+_PARTS: Final = {"MM": calendar.cyclic(calendar.months_of, 12), "dd": calendar.day_of_month}
+"""Patterns of a single field that goes round."""
 
 _FIRST, _LAST = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31 in days."""
@@ -43,9 +44,7 @@ _FIRST, _LAST = -719_162, 2_932_896
 
 def date_text(_: Call, span: Whole) -> Outcome:
     """Cast a date to a string."""
-    return _texts(
-        exact.multiply(span.lo, constant(86_400)), exact.multiply(span.hi, constant(86_400)), (10, "")
-    )
+    return _texts(exact.multiply(span.lo, constant(86_400)), exact.multiply(span.hi, constant(86_400)), _ISO)
 
 
 def format_timestamp(call: Call, span: Whole, _: Span) -> Outcome:
@@ -64,28 +63,52 @@ def format_seconds(call: Call, span: Whole, _: Span) -> Outcome:
 
 def _formatted(call: Call, lo: Ints, hi: Ints) -> Outcome:
     pattern = call.args[1]
-    shape = (
-        _PATTERNS.get(pattern.value)
-        if isinstance(pattern, Literal) and isinstance(pattern.value, str)
-        else None
-    )
-    if shape is None:
+    if not isinstance(pattern, Literal) or not isinstance(pattern.value, str):
+        return unknown(call)
+    if pattern.value in _CLOCKS:
+        unit, count = _CLOCKS[pattern.value]
+        found = calendar.cyclic(lambda column: exact.floor_divide(column, constant(unit)), count, first=0)
+        return _two_digits(found(call, Whole(lo, hi, YES)))
+    if pattern.value in _PARTS:
+        day = constant(DAY)
+        days = Whole(exact.floor_divide(lo, day), exact.floor_divide(hi, day), YES)
+        return _two_digits(_PARTS[pattern.value](call, days))
+    match = _PATTERN.fullmatch(pattern.value)
+    if match is None:
         return unknown(call)
     second = constant(SECOND)
-    return _texts(exact.floor_divide(lo, second), exact.floor_divide(hi, second), shape)
+    marks = tuple(mark for mark in match.groups() if mark is not None)
+    return _texts(exact.floor_divide(lo, second), exact.floor_divide(hi, second), marks)
 
 
-def _texts(lo: Ints, hi: Ints, shape: tuple[int, str]) -> Outcome:
+def _two_digits(outcome: Outcome) -> Outcome:
+    """Write what goes round in two digits, which are in the order of numbers."""
+    spans = [
+        Text(_padded(span.lo), _padded(span.hi), span.some)
+        for span in outcome.spans
+        if isinstance(span, Whole)
+    ]
+    return Outcome(tuple(spans))
+
+
+def _padded(numbers: Ints) -> Strings:
+    texts = np.char.zfill(np.clip(numbers, 0, 99).astype(np.int64).astype("U2"), 2)
+    return pa.array(texts, pa.large_string()).cast(strings.BYTES)
+
+
+def _texts(lo: Ints, hi: Ints, marks: tuple[str, ...]) -> Outcome:
     first, last = _FIRST * (DAY // SECOND), (_LAST + 1) * (DAY // SECOND) - 1
     known = np.asarray((lo >= first) & (hi <= last), np.bool_)
-    low = strings.choose(known, _text(lo, known, shape), strings.constant(b""))
-    high = strings.choose(known, _text(hi, known, shape), strings.constant(None))
+    low = strings.choose(known, _text(lo, known, marks), strings.constant(b""))
+    high = strings.choose(known, _text(hi, known, marks), strings.constant(None))
     return Outcome((Text(low, high, YES),))
 
 
-def _text(seconds: Ints, known: Mask, shape: tuple[int, str]) -> Strings:
-    size, mark = shape
+def _text(seconds: Ints, known: Mask, marks: tuple[str, ...]) -> Strings:
     safe = np.where(known, seconds, 0).astype(np.int64).astype("datetime64[s]")
-    texts = pa.array(np.datetime_as_string(safe, unit="s").astype(f"U{size}"), pa.large_string())
-    texts = pc.replace_substring(texts, "T", " ")
-    return (pc.replace_substring(texts, mark, "") if mark else texts).cast(strings.BYTES)
+    whole = pa.array(np.datetime_as_string(safe, unit="s").astype("U19"), pa.large_string())
+    pieces = [pc.utf8_slice_codeunits(whole, *place) for place in _PLACES[: len(marks) + 1]]
+    texts = pieces[0]
+    for mark, piece in zip(marks, pieces[1:], strict=True):
+        texts = pc.binary_join_element_wise(texts, piece, pa.scalar(mark, pa.large_string()))
+    return texts.cast(strings.BYTES)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = ["concat", "contains", "ends_with", "length", "like", "matches", "prefix", "starts_with"]
 
-_SECOND_BYTE: Final = strings.constant(b"\x80")
-_FIRST_BYTE: Final = strings.constant(b"\xc0")
+_SECOND_BYTE: Final = b"\x80"
+_FIRST_BYTE: Final = b"\xc0"
 """Bytes from the one to below the other go on with a character that began before."""
 _LONGEST: Final = 256
 """The longest bound of which all beginnings are looked at."""
@@ -111,11 +111,12 @@ def _highest(lo: Strings, hi: Strings, after: Strings) -> Strings:
     longest = pc.max(pc.binary_length(hi)).as_py() or 0
     if longest > _LONGEST:
         return strings.constant(None)
+    second, first = strings.constant(_SECOND_BYTE), strings.constant(_FIRST_BYTE)
     highest = _joined(hi, after)
     for size in range(longest):
         begun, letter = pc.binary_slice(hi, 0, size), pc.binary_slice(hi, size, size + 1)
         # No string ends in the middle of a character.
-        inside = strings.not_above(_SECOND_BYTE, letter) & strings.strictly_below(letter, _FIRST_BYTE)
+        inside = strings.not_above(second, letter) & strings.strictly_below(letter, first)
         possible = strings.not_above(lo, begun) & ~_missing(hi) & ~inside
         if possible.any():
             highest = strings.choose(possible, strings.greater_bound(highest, _joined(begun, after)), highest)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from instar.schema import Decimal, Type
+from instar.schema import Decimal, List, Map, Type
 from instar.skipping.coercion import DATE, DOUBLE, LONG, TIMESTAMP, cast, unified
 from instar.skipping.expression import Call, Expression, Literal
 from instar.skipping.functions import Mode
@@ -57,9 +57,14 @@ _CLASS: Final = re.compile(r"(\w+)(?:\((.*)\))?")
 
 
 def family_of(type_: Type | None) -> str:
-    """Return the name of a type without its parameters: `decimal`, `day-time`, `year-month` or its own."""
-    if isinstance(type_, Decimal):
-        return "decimal"
+    """Return the name of a type without its parameters, such as `decimal`, `day-time` or `array`."""
+    match type_:
+        case Decimal():
+            return "decimal"
+        case List():
+            return "array"
+        case Map():
+            return "map"
     if is_day_time(type_):
         return "day-time"
     return "year-month" if is_year_month(type_) else name_of(type_)
@@ -69,13 +74,14 @@ def family_of(type_: Type | None) -> str:
 class Param:
     """An argument: the families of types that a function takes, and what SQL casts others to."""
 
-    families: tuple[str, ...]
+    families: tuple[str, ...] = ()
+    """None at all takes everything."""
     casts: Mapping[str, Type] = field(default_factory=dict)
 
     def fit(self, arg: Expression, session: Session | None) -> Expression | None:
         """Return an argument as the function takes it. Only in SQL, which has a session, is anything cast."""
         family = family_of(arg.type)
-        if family in self.families:
+        if family in self.families or not self.families:
             return arg
         if session is None or family not in self.casts:
             return None

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from instar.schema import format_type
 from instar.skipping.functions import Function, Mode
+from instar.skipping.registry.collections import COLLECTIONS
 from instar.skipping.registry.logic import LOGIC
 from instar.skipping.registry.numbers import NUMBERS
 from instar.skipping.registry.text import TEXT
@@ -22,6 +23,7 @@ SUBJECTS: Final[dict[str, tuple[Row, ...]]] = {
     "numbers": NUMBERS,
     "text": TEXT,
     "dates and times": TIMES,
+    "arrays and maps": COLLECTIONS,
 }
 ROWS: Final[dict[str, Row]] = {row.name: row for rows in SUBJECTS.values() for row in rows}
 """Every function by its name."""
