@@ -130,5 +130,17 @@ def bench_lineage(
     _measure("lineage", full, quick, json, directory)
 
 
+@app.command("retract")
+def bench_retract(
+    *,
+    full: FullOption = False,
+    quick: QuickOption = False,
+    json: JsonOption = False,
+    directory: DirectoryOption = None,
+) -> None:
+    """Measure deletes and upserts by position, and how much reads notice of them."""
+    _measure("retract", full, quick, json, directory)
+
+
 if __name__ == "__main__":
     app()

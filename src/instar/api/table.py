@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 from instar.api.display import table_html
 from instar.api.history import describe_entry, schema_of
 from instar.api.listen import Listen
+from instar.api.merge import Merge
 from instar.api.snapshot import Snapshot
 from instar.api.writing import as_commit, upsert_data, write_data
 from instar.arguments import checked_methods
@@ -20,9 +21,10 @@ from instar.table.housekeeping.compaction import compact_table, find_goals, find
 from instar.table.housekeeping.rewrite import rewrite_parts
 from instar.table.write.retract import delete_local
 from instar.table.write.rows import WriteOptions
+from instar.table.write.update import update_local
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     import duckdb
     import pandas as pd
@@ -146,6 +148,31 @@ class Table:
         from instar.spark import delete_rows  # noqa: PLC0415 -- only who needs Spark loads it
 
         return as_commit(delete_rows(spark, self._services, self._log, where))
+
+    def update(
+        self, values: Mapping[str, str], where: str | None = None, spark: SparkSession | None = None
+    ) -> Commit:
+        """Give the rows for which a condition is true other values: expressions in Spark SQL, by column.
+
+        `t.update({"amount": "0"}, where="amount < 0")`. An expression sees the row as it was. Without
+        `where`, all rows are updated. With and without `spark`, it is as for `delete`: where an expression
+        cannot be worked out for a row without Spark, `UsageError` says so. `Commit.rows` counts each row
+        twice, as it went and as it came.
+        """
+        if spark is None:
+            return as_commit(update_local(self._services, self._log, values, where))
+        from instar.spark import update_rows  # noqa: PLC0415 -- only who needs Spark loads it
+
+        return as_commit(update_rows(spark, self._services, self._log, values, where))
+
+    def merge(self, data: Data, on: Sequence[str]) -> Merge:
+        """Begin to merge data into the table: add clauses, then `execute()`.
+
+        `on` are the columns in which rows are equal that are the same. The data is what `append` takes.
+
+        `t.merge(data, on=["id"]).when_matched_update().when_not_matched_insert().execute()`
+        """
+        return Merge(self._services, self._log, data, on)
 
     def upsert(self, data: Data) -> Commit:
         """Add rows to a table with a key, in place of those that have the same key.

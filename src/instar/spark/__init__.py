@@ -8,6 +8,7 @@ from instar.spark.stream.read import range_frame
 from instar.spark.stream.write import copy_on_spark, query_id, write_stream_frame
 from instar.spark.write.compact import rewrite_on
 from instar.spark.write.incoming import incoming_schema
+from instar.spark.write.merge import merge_frame_into, update_rows
 from instar.spark.write.retract import delete_rows, upsert_frame
 from instar.spark.write.store import FrameRows
 
@@ -19,12 +20,14 @@ __all__ = [
     "incoming_schema",
     "make_view",
     "make_views",
+    "merge_frame_into",
     "query_id",
     "range_frame",
     "register_source",
     "reports_of",
     "rewrite_on",
     "snapshot_frame",
+    "update_rows",
     "upsert_frame",
     "write_stream_frame",
 ]

@@ -111,6 +111,10 @@ class ScanSource(FileSource):
                 check_skipped(self._gateway, self._services, plan.state, condition, filters, checked)
         return self._groups(parts)
 
+    def is_idle(self, plan: SnapshotPlan) -> bool:
+        """Whether this is a scan of parts with retracted rows, and there are none: nobody asks about it."""
+        return self._branch is Branch.TAKEN and not self._branch.parts(plan)
+
     def explain(self, plan: SnapshotPlan, filters: Filters) -> ScanReport:
         """Report on a scan of a plan with these filters."""
         condition = Condition(filters.read(self._fields))

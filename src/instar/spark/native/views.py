@@ -191,9 +191,10 @@ class _FollowingSource(ScanSource):
         except ReaderFencedError:  # perhaps not of what this query reads, which only its plan can tell
             return self._following.total_bytes()
 
-    def report(self, filters: Filters) -> ScanReport:
+    def report(self, filters: Filters) -> ScanReport | None:
         """Report on a scan of the current state with these filters."""
-        return self.explain(self._following.readable(), filters)
+        plan = self._following.readable()
+        return None if self.is_idle(plan) else self.explain(plan, filters)
 
 
 def following_frame(spark: SparkSession, services: Services, log: TableLog) -> DataFrame:

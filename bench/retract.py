@@ -1,0 +1,225 @@
+"""Retractions: what deletes and upserts cost, and how much later reads notice of them."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+import instar
+from bench.frames import session
+from bench.measure import Ratio, machine, seconds, timing, warmed
+from bench.report import Column, Report, Section
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pyspark.sql import SparkSession
+
+    from instar import Store, Table
+
+__all__ = ["DEFAULT", "FULL", "QUICK", "Plan", "run"]
+
+DDL = "id bigint, price double, quantity int, note string, at timestamp_ntz, flag string"
+_EVERY = {"0.1 %": 1000, "10 %": 10}
+"""By the share of rows that are retracted in every part, one in how many that is."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How much to measure."""
+
+    rows: int
+    parts: int
+    rounds: int
+
+
+DEFAULT = Plan(rows=4_000_000, parts=16, rounds=5)
+FULL = Plan(rows=10_000_000, parts=24, rounds=7)
+QUICK = Plan(rows=40_000, parts=4, rounds=1)
+
+
+def run(plan: Plan, command: str, directory: Path | None) -> Report:
+    """Measure everything, by turns."""
+    spark = session()
+    report = Report(command, machine())
+    with tempfile.TemporaryDirectory(dir=directory) as folder, instar.open(f"{folder}/lake") as store:
+        before = _fill(store, "before", plan)
+        report.sections.append(_reads(plan, spark, store, before))
+        report.sections.append(_deletes(plan, spark, store))
+        report.sections.append(_by_value(plan, spark, store, before))
+        report.sections.append(_upserts(plan, store, Path(folder), report))
+    return report
+
+
+def _rows(plan: Plan, part: int) -> pa.Table:
+    """Return the rows of one part, with values that do not compress away."""
+    count = plan.rows // plan.parts
+    random = np.random.default_rng(part)
+    ids = np.arange(part * count, (part + 1) * count)
+    return pa.table(
+        {
+            "id": ids,
+            "price": random.random(count) * 1000,
+            "quantity": random.integers(0, 50, count, dtype=np.int32),
+            "note": pa.array(random.integers(0, 1 << 40, count)).cast(pa.string()),
+            "at": pa.array(ids * 1_000_000).cast(pa.timestamp("us")),
+            "flag": pa.array(np.array(["A", "N", "R"])[random.integers(0, 3, count)]),
+        }
+    )
+
+
+def _fill(store: Store, name: str, plan: Plan) -> Table:
+    table = store.create_table(name, DDL, order_by=["id"], key=["id"])
+    for part in range(plan.parts):
+        table.append(_rows(plan, part))
+    return table
+
+
+def _queries(table: Table, spark: SparkSession, rows: int) -> dict[str, Callable[[], object]]:
+    """Return the queries that are asked of a table before and after."""
+    near = f"id between {rows // 2} and {rows // 2 + 1000} and quantity < 25"
+    return {
+        "full scan, Spark": lambda: table.read(spark).selectExpr("count(*)", "sum(price)").collect(),
+        "selective, Spark": lambda: table.read(spark).where(near).selectExpr("sum(price)").collect(),
+        "full scan, in process": lambda: table.snapshot().to_arrow(columns=["id", "price"]),
+        "selective, in process": lambda: table.snapshot().to_arrow(near, columns=["price"]),
+    }
+
+
+def _reads(plan: Plan, spark: SparkSession, store: Store, before: Table) -> Section:
+    """Ask the same of a table that nothing was deleted from, and of others in which every part has gaps."""
+    tables = {"before": before}
+    for share, every in _EVERY.items():
+        tables[share] = _fill(store, f"after {every}", plan)
+        tables[share].delete(f"id % {every} = 0")
+    found = []
+    for query in _queries(before, spark, plan.rows):
+        cases = {name: timing(_queries(table, spark, plan.rows)[query]) for name, table in tables.items()}
+        took = warmed(query, cases, plan.rounds)
+        found += [
+            {
+                "query": query,
+                "share": share,
+                "ratio": Ratio.of(took[share], took["before"]),
+                "seconds": median(took[share]),
+            }
+            for share in _EVERY
+        ]
+    columns = {
+        "query": Column("query"),
+        "share": Column("rows deleted in every part"),
+        "ratio": Column("times before"),
+        "seconds": Column("seconds", ".2f"),
+    }
+    return Section(f"Reading {plan.rows:,} rows less those that were deleted", columns, found)
+
+
+def _deletes(plan: Plan, spark: SparkSession, store: Store) -> Section:
+    """Delete one in a thousand rows, others each time, beside counting them."""
+    table = _fill(store, "deletes", plan)
+    turns = iter(range(1000))
+
+    def condition() -> str:
+        return f"id % 1000 = {next(turns)}"
+
+    cases: Mapping[str, Callable[[], float]] = {
+        "count, in process": lambda: seconds(lambda: table.snapshot().to_arrow(condition(), columns=["id"])),
+        "delete, in process": lambda: seconds(lambda: table.delete(condition())),
+        "count, Spark": lambda: seconds(lambda: table.read(spark).where(condition()).count()),
+        "delete, Spark": lambda: seconds(lambda: table.delete(condition(), spark)),
+    }
+    took = warmed("deleting", cases, plan.rounds)
+    found = [
+        {
+            "case": where,
+            "ratio": Ratio.of(took[f"delete, {where}"], took[f"count, {where}"]),
+            "seconds": median(took[f"delete, {where}"]),
+        }
+        for where in ("in process", "Spark")
+    ]
+    columns = {
+        "case": Column("where"),
+        "ratio": Column("times count(*) with the same condition"),
+        "seconds": Column("seconds", ".2f"),
+    }
+    return Section(f"Deleting one in a thousand of {plan.rows:,} rows", columns, found)
+
+
+def _by_value(plan: Plan, spark: SparkSession, store: Store, before: Table) -> Section:
+    """Retract a thousand rows by value, and read after it."""
+    table = _fill(store, "by value", plan)
+    gone = table.snapshot().to_arrow().slice(0, 1000)
+    wrote = seconds(lambda: table.apply(gone.append_column("_diff", pa.array([-1] * gone.num_rows))))
+    found: list[dict[str, object]] = [{"case": "apply", "ratio": "", "seconds": wrote}]
+    for query in ("full scan, Spark", "full scan, in process"):
+        cases = {
+            name: timing(_queries(each, spark, plan.rows)[query])
+            for name, each in {"before": before, "after": table}.items()
+        }
+        took = warmed(query, cases, plan.rounds)
+        ratio = Ratio.of(took["after"], took["before"])
+        found.append({"case": query, "ratio": ratio, "seconds": median(took["after"])})
+    columns = {
+        "case": Column("what"),
+        "ratio": Column("times before"),
+        "seconds": Column("seconds", ".2f"),
+    }
+    return Section("Retracting 1,000 rows by value, and reading after it", columns, found)
+
+
+def _upserts(plan: Plan, store: Store, folder: Path, report: Report) -> Section:
+    """Replace a thousand rows in process, beside delta-rs, and read two columns after it."""
+    table = _fill(store, "upserts", plan)
+    random = np.random.default_rng(0)
+
+    def data() -> pa.Table:
+        keys = random.choice(plan.rows, 1000, replace=False)
+        return pa.table({"id": keys, "price": random.random(1000), "note": ["new"] * 1000})
+
+    cases: dict[str, Callable[[], object]] = {"instar": lambda: table.upsert(data())}
+    reads: dict[str, Callable[[], object]] = {
+        "instar": lambda: table.snapshot().to_arrow(columns=["id", "price"])
+    }
+    try:
+        from deltalake import DeltaTable, write_deltalake  # noqa: PLC0415 -- peers may be absent
+    except ImportError as error:
+        report.skipped.append(f"delta-rs: {error}")
+    else:
+        where = f"{folder}/delta"
+        for part in range(plan.parts):
+            write_deltalake(where, _rows(plan, part), mode="append")
+
+        def merge() -> object:
+            merger = DeltaTable(where).merge(data(), "t.id = s.id", source_alias="s", target_alias="t")
+            return (
+                merger.when_matched_update({"price": "s.price", "note": "s.note"})
+                .when_not_matched_insert({"id": "s.id", "price": "s.price", "note": "s.note"})
+                .execute()
+            )
+
+        cases["delta-rs"] = merge
+        reads["delta-rs"] = lambda: DeltaTable(where).to_pyarrow_table(columns=["id", "price"])
+    wrote = warmed("upserting", {name: timing(do) for name, do in cases.items()}, plan.rounds)
+    read = warmed("reading", {name: timing(do) for name, do in reads.items()}, plan.rounds)
+    found = [
+        {
+            "case": name,
+            "ratio": Ratio.of(wrote[name], wrote["instar"]),
+            "seconds": median(wrote[name]),
+            "read": Ratio.of(read[name], read["instar"]),
+        }
+        for name in cases
+    ]
+    columns = {
+        "case": Column("engine"),
+        "ratio": Column("times instar"),
+        "seconds": Column("seconds", ".2f"),
+        "read": Column("reading after it, times instar"),
+    }
+    return Section(f"Upserting 1,000 keys into {plan.rows:,} rows, in process", columns, found)

@@ -1,0 +1,75 @@
+"""`Merge`: data on its way into a table, and what becomes of rows that are in both or in only one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.api.writing import as_commit, is_spark_frame
+from instar.table.write.merge import Clause, When, check_clauses, merge_local
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from instar.api.writing import Commit, Data
+    from instar.table import Services, TableLog
+
+__all__ = ["Merge"]
+
+
+class Merge:
+    """Clauses, in the order in which they are tried, and `execute`, which applies them in one commit.
+
+    Rows are the same if they are equal in the columns of `on`, as rows are: null to null. Conditions and
+    values are Spark SQL over `target.column`, of the table, and `source.column`, of the data. For each row
+    the first clause of its sort whose condition is true counts; a row without one stays as it is.
+    """
+
+    def __init__(self, services: Services, log: TableLog, data: Data, on: Sequence[str]) -> None:
+        self._services = services
+        self._log = log
+        self._data = data
+        self._on = on
+        self._clauses: tuple[Clause, ...] = ()
+
+    def when_matched_update(
+        self, values: Mapping[str, str] | None = None, *, condition: str | None = None
+    ) -> Merge:
+        """Give rows that are in both other values: by column, or all columns that the data has."""
+        return self._with(Clause(When.MATCHED_UPDATE, condition, values))
+
+    def when_matched_delete(self, condition: str | None = None) -> Merge:
+        """Delete rows of the table that are in both."""
+        return self._with(Clause(When.MATCHED_DELETE, condition))
+
+    def when_not_matched_insert(
+        self, values: Mapping[str, str] | None = None, *, condition: str | None = None
+    ) -> Merge:
+        """Add rows that only the data has: with values by column, or as they are. Others are null."""
+        return self._with(Clause(When.NOT_MATCHED_INSERT, condition, values))
+
+    def when_not_matched_by_source_delete(self, condition: str | None = None) -> Merge:
+        """Delete rows that only the table has; the condition sees `target` alone."""
+        return self._with(Clause(When.NOT_MATCHED_BY_SOURCE_DELETE, condition))
+
+    def execute(self) -> Commit:
+        """Apply the clauses, in one commit.
+
+        A row of the table that several rows of the data match raises `UsageError`, if there is a clause for
+        it. Data of this process needs no JVM: what cannot be told of a row without Spark then raises
+        `UsageError`. A Spark frame is merged there, under its session's settings.
+        """
+        check_clauses(self._log.load().history.latest, self._on, self._clauses)
+        if is_spark_frame(self._data):
+            from instar.spark import merge_frame_into  # noqa: PLC0415 -- only then
+
+            return as_commit(merge_frame_into(self._services, self._log, self._data, self._on, self._clauses))
+        return as_commit(merge_local(self._services, self._log, self._data, self._on, self._clauses))
+
+    def _with(self, clause: Clause) -> Merge:
+        """Return the same with another clause: a merge that was begun can be gone on with in several ways."""
+        merge = Merge(self._services, self._log, self._data, self._on)
+        merge._clauses = (*self._clauses, clause)
+        return merge
+
+    def __repr__(self) -> str:
+        return f"Merge({self._log.name!r}, on={list(self._on)!r})"

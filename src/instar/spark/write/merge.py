@@ -1,0 +1,178 @@
+"""Updates and merges with Spark: rows are found where they are, and what becomes of them is one commit.
+
+Expressions are Spark's own, under the settings of the session. What a change is worked out from is asked
+once: the rows that go have to be the rows that come.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import and_
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+import numpy as np
+from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
+
+from instar.errors import ConflictError, UsageError
+from instar.parts import DIFF
+from instar.schema.paths import quote_name
+from instar.spark.native.located import PART, ROW, located_frame, positions_of
+from instar.spark.native.scan import snapshot_frame
+from instar.spark.write.store import FrameRows
+from instar.table.read.snapshot import plan_snapshot, resolve_reader
+from instar.table.write.merge import SOURCE, TARGET, When, check_clauses, default_values
+from instar.table.write.rows import Change, batches_since, change_rows
+from instar.table.write.update import check_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from pyspark.sql import Column, DataFrame, SparkSession
+
+    from instar.schema import Schema
+    from instar.state import TableState
+    from instar.table import Committed, Services, TableLog
+    from instar.table.log.pin import Pin
+    from instar.table.read.snapshot import SnapshotPlan
+    from instar.table.write.merge import Clause
+
+__all__ = ["merge_frame_into", "update_rows"]
+
+_CLAUSE: Final = "_clause"
+_BY_VALUE: Final = -1
+"""The number of the part of rows that have no place of their own."""
+
+
+class _Rows(NamedTuple):
+    """The rows of a state with their places, and the plan that knows these."""
+
+    frame: DataFrame
+    plan: SnapshotPlan
+
+
+def update_rows(
+    spark: SparkSession, services: Services, log: TableLog, values: Mapping[str, str], where: str | None
+) -> Committed:
+    """Give the rows for which a condition is true other values in some columns."""
+
+    def updating(pin: Pin) -> Change:
+        latest = pin.state.history.latest
+        check_settings(latest, values)
+        rows = _rows(spark, services, pin)
+        gone = rows.frame.where("true" if where is None else where).localCheckpoint()
+        named = {latest.load_column(name).name: text for name, text in values.items()}
+        columns = [
+            (F.expr(named[field.name]) if field.name in named else F.col(quote_name(field.name))).alias(
+                field.name
+            )
+            for field in latest.fields
+        ]
+        return _change(rows.plan, gone, [gone.select(columns)], latest)
+
+    return change_rows(services, log, "update", updating)
+
+
+def merge_frame_into(
+    services: Services, log: TableLog, data: DataFrame, on: Sequence[str], clauses: Sequence[Clause]
+) -> Committed:
+    """Merge a frame."""
+    spark = data.sparkSession
+    names = {name.lower(): name for name in data.columns}
+    missing = [name for name in on if name.lower() not in names]
+    if missing:
+        raise UsageError(f"the data has no column `{missing[0]}`, by which it is to be merged")
+    source = data.select(F.struct(*[F.col(quote_name(name)) for name in data.columns]).alias(SOURCE))
+    source = source.localCheckpoint()
+
+    def merging(pin: Pin) -> Change:
+        latest = pin.state.history.latest
+        check_clauses(latest, on, clauses)
+        rows = _rows(spark, services, pin)
+        columns = [F.col(quote_name(field.name)) for field in latest.fields]
+        target = rows.frame.select(F.struct(*columns).alias(TARGET), PART, ROW)
+        same = [
+            F.col(f"{TARGET}.{quote_name(latest.load_column(name).name)}").eqNullSafe(
+                F.col(f"{SOURCE}.{quote_name(names[name.lower()])}")
+            )
+            for name in on
+        ]
+        pairs = _chosen(target.join(source, reduce(and_, same)), clauses, _MATCHED).localCheckpoint()
+        if not pairs.groupBy(PART, ROW).count().where("count > 1").isEmpty():
+            raise UsageError(
+                "more than one row of the data has the same key as a row of the table: which one counts?"
+            )
+        absent = source.join(target, reduce(and_, same), "left_anti")
+        new = _chosen(absent, clauses, {When.NOT_MATCHED_INSERT})
+        gone = [pairs.select(f"{TARGET}.*", PART, ROW)]
+        by_source = {When.NOT_MATCHED_BY_SOURCE_DELETE}
+        if any(clause.when in by_source for clause in clauses):
+            others = target.join(source, reduce(and_, same), "left_anti")
+            gone.append(
+                _chosen(others, clauses, by_source).localCheckpoint().select(f"{TARGET}.*", PART, ROW)
+            )
+        added = [
+            frame.where(F.col(_CLAUSE) == at).select(_values(clause, latest, data.columns))
+            for at, clause in enumerate(clauses)
+            for frame in ((pairs,) if clause.when is When.MATCHED_UPDATE else (new,))
+            if clause.when in {When.MATCHED_UPDATE, When.NOT_MATCHED_INSERT}
+        ]
+        change = _change(rows.plan, reduce(lambda left, right: left.unionAll(right), gone), added, latest)
+        return change._replace(check=lambda current: _check_unchanged(pin.state, current))
+
+    return change_rows(services, log, "merge into", merging)
+
+
+_MATCHED: Final = {When.MATCHED_UPDATE, When.MATCHED_DELETE}
+
+
+def _chosen(frame: DataFrame, clauses: Sequence[Clause], sort: set[When]) -> DataFrame:
+    """Return the rows that a clause of a sort is for, with the number of the first one."""
+    number: Column = F.lit(None).cast("int")
+    for at, clause in reversed(list(enumerate(clauses))):
+        if clause.when in sort:
+            condition = F.expr(clause.condition or "true")
+            number = F.when(condition, F.lit(at)).otherwise(number)
+    return frame.withColumn(_CLAUSE, number).where(F.col(_CLAUSE).isNotNull())
+
+
+def _values(clause: Clause, latest: Schema, given: Sequence[str]) -> list[Column]:
+    """Return what a clause sets columns to; others keep their values, or are null where there was no row."""
+    values = default_values(latest, given) if clause.values is None else clause.values
+    named = {latest.load_column(name).name: text for name, text in values.items()}
+    old = {field.name: f"{TARGET}.{quote_name(field.name)}" for field in latest.fields}
+    if clause.when is not When.MATCHED_UPDATE:
+        old = {}
+    return [F.expr(text).alias(name) for name, text in {**old, **named}.items()]
+
+
+def _rows(spark: SparkSession, services: Services, pin: Pin) -> _Rows:
+    """Return all rows that are there, with their places."""
+    state = pin.state
+    plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
+    located = located_frame(spark, services, plan, pin)
+    if not plan.merge:
+        return _Rows(located, plan)
+    nothing = plan._replace(scan=plan.scan.keep(np.zeros(len(plan.scan), dtype=bool)))
+    merged = snapshot_frame(spark, services, nothing, pin)
+    numbered = merged.select("*", F.lit(_BY_VALUE).alias(PART), F.monotonically_increasing_id().alias(ROW))
+    return _Rows(located.unionAll(numbered.localCheckpoint()), plan)
+
+
+def _change(plan: SnapshotPlan, gone: DataFrame, added: Sequence[DataFrame], latest: Schema) -> Change:
+    """Return the change that takes some rows, where they are or by value, and adds others."""
+    positions = positions_of(gone.where(F.col(PART) != _BY_VALUE), plan)
+    columns = [F.col(quote_name(field.name)) for field in latest.fields]
+    pieces = [frame.withColumn(DIFF, F.lit(1).cast("long")) for frame in added]
+    if plan.merge:
+        by_value = gone.where(F.col(PART) == _BY_VALUE).select(columns)
+        pieces.append(by_value.withColumn(DIFF, F.lit(-1).cast("long")))
+    if not pieces:
+        return Change(None, positions)
+    rows = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), pieces)
+    return Change(FrameRows(rows), positions, by_value=bool(plan.merge))
+
+
+def _check_unchanged(seen: TableState, current: TableState) -> None:
+    """Raise if rows were added meanwhile: they might have matched."""
+    if any(batch.parts or batch.chunks for batch in batches_since(seen, current)):
+        raise ConflictError(f"others have added rows to `{current.name}` meanwhile")

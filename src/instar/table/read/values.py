@@ -1,0 +1,118 @@
+"""Expressions in process: what each comes to, row by row, where that can be told without Spark.
+
+The interpreter of filters is asked with every row as a part of one. Its answer holds all that an expression
+may come to; where that is one value, or only null, it is that. Everything else is refused and not guessed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from decimal import Decimal as PyDecimal
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from instar.errors import UsageError
+from instar.schema import Decimal, arrow_type
+from instar.skipping import Session, parse_filter
+from instar.skipping.spans import Real, Span, Text, Truth, Whole, single
+from instar.table.read.filter import outcomes_of_rows
+
+if TYPE_CHECKING:
+    from instar.schema import Schema, Type
+    from instar.skipping import Expression
+
+__all__ = ["Value"]
+
+
+@dataclass(frozen=True)
+class Value:
+    """An expression in Spark SQL over the columns of a schema, asked at one moment."""
+
+    text: str
+    schema: Schema
+    expression: Expression | None
+    """None if it only names a column, of whatever type."""
+    path: tuple[str, ...] = ()
+    now: int = 0
+
+    @staticmethod
+    def parse(text: str, schema: Schema, now_ms: int) -> Value:
+        """Read an expression, as Spark does in UTC and ANSI mode."""
+        path = _path(text, schema)
+        if path:
+            return Value(text, schema, None, path)
+        return Value(text, schema, parse_filter(text, schema, Session()), (), now_ms * 1000)
+
+    def of(self, batch: pa.RecordBatch) -> pa.Array:
+        """Return the values for the rows of a batch, whose columns are those of the schema."""
+        if self.expression is None:
+            column = batch.column(self.path[0])
+            for name in self.path[1:]:
+                at = column.type.get_field_index(name)
+                column = column.flatten()[at]
+            return column
+        results = outcomes_of_rows(self.expression, batch, self.schema, self.now)
+        rows = batch.num_rows
+        null, fail = (np.broadcast_to(mask, rows) for mask in (results.null, results.fail))
+        some = np.broadcast_to(results.some, rows)
+        if self.expression.type is None or not results.spans:
+            if null.all() and not fail.any() and not some.any():
+                return pa.nulls(rows)
+            raise self._undecided()
+        span = results.whole
+        exact = np.broadcast_to(single(span), rows)
+        if (fail | (some & null) | (some & ~exact)).any():
+            raise self._undecided()
+        return _array(span, self.expression.type, some, rows)
+
+    def _undecided(self) -> UsageError:
+        return UsageError(
+            f"what {self.text!r} is for a row cannot be told without Spark: give a Spark session or frame, "
+            "or write it with simpler functions"
+        )
+
+
+def _path(text: str, schema: Schema) -> tuple[str, ...]:
+    """Return the way to the column that a text names, if it only does that."""
+    names = tuple(name.strip().strip("`") for name in text.split("."))
+    fields = schema.fields
+    found: list[str] = []
+    for name in names:
+        field = next((it for it in fields if it.name.lower() == name.lower()), None)
+        if field is None:
+            return ()
+        found.append(field.name)
+        fields = getattr(field.type, "fields", ())
+    return tuple(found)
+
+
+def _array(span: Span, type_: Type, some: np.ndarray, rows: int) -> pa.Array:
+    """Return the single values of a span, with null where there is none."""
+    target = arrow_type(type_)
+    missing = pa.array(~some)
+    match span:
+        case Truth(true=true):
+            values = pa.array(np.broadcast_to(true, rows))
+        case Real(lo=lo):
+            values = pa.array(np.broadcast_to(lo, rows)).cast(target)
+        case Text(lo=lo):
+            values = lo if len(lo) == rows else pa.concat_arrays([lo] * rows)
+            values = values.cast(pa.binary()).cast(target)
+        case Whole(lo=lo):
+            numbers = np.broadcast_to(lo, rows)
+            if isinstance(type_, Decimal):
+                shown = [
+                    PyDecimal(int(n)).scaleb(-type_.scale) if ok else None
+                    for n, ok in zip(numbers, some, strict=True)
+                ]
+                values = pa.array(shown, target)
+            else:
+                width = pa.int64() if target.bit_width == 64 else pa.int32()  # noqa: PLR2004 -- bits
+                whole = pa.array(np.where(some, numbers, 0).astype(np.int64))
+                values = whole.cast(target) if pa.types.is_integer(target) else whole.cast(width).view(target)
+        case _:
+            raise UsageError(f"values of type {type_} cannot be worked out without Spark")
+    return pc.if_else(missing, pa.scalar(None, values.type), values)

@@ -1,0 +1,328 @@
+"""Merges: data meets the rows of a table by some columns, and clauses say what becomes of either.
+
+Conditions and values are expressions in Spark SQL over `target` and `source`, the row of the table and that
+of the data. Of the clauses that a row falls under, the first whose condition is true applies.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from pyroaring import BitMap
+
+from instar.errors import ConflictError, UsageError
+from instar.parts import conform, key_stats, open_stream, rank_rows
+from instar.parts.read import ROW
+from instar.schema import Field, Schema, Struct, arrow_schema, as_schema
+from instar.schema.schema import number_fields
+from instar.skipping import fields_needed
+from instar.table.read.filter import Filter
+from instar.table.read.locate import merged_rows, narrow_reader
+from instar.table.read.locate_keys import find_keys, key_schema
+from instar.table.read.located import read_located
+from instar.table.read.rows import read_written
+from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
+from instar.table.read.values import Value
+from instar.table.write.retract import negated
+from instar.table.write.rows import Change, batches_since, change_rows
+from instar.table.write.store import LocalRows
+from instar.table.write.update import check_settings, set_columns, with_counts
+from instar.table.write.upsert import check_keys_since, with_diff
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import numpy.typing as npt
+
+    from instar.parts import ArrowData
+    from instar.state import Place, TableState
+    from instar.table.log.pin import Pin
+    from instar.table.log.table_log import Committed, TableLog
+    from instar.table.read.located import LocatedRows
+    from instar.table.read.snapshot import SnapshotPlan
+    from instar.table.services import Services
+
+__all__ = ["Clause", "When", "check_clauses", "default_values", "merge_local", "pair_schema"]
+
+TARGET, SOURCE = "target", "source"
+
+
+class When(Enum):
+    """Which rows a clause is for, and what it does with them."""
+
+    MATCHED_UPDATE = "matched update"
+    MATCHED_DELETE = "matched delete"
+    NOT_MATCHED_INSERT = "not matched insert"
+    NOT_MATCHED_BY_SOURCE_DELETE = "not matched by source delete"
+
+
+@dataclass(frozen=True)
+class Clause:
+    """What becomes of rows, if a condition is true; without one, of all that no clause before it has taken.
+
+    `values` are expressions by column. Without them, every column takes the source's value of its name.
+    """
+
+    when: When
+    condition: str | None = None
+    values: Mapping[str, str] | None = None
+
+
+def merge_local(
+    services: Services, log: TableLog, data: ArrowData, on: Sequence[str], clauses: Sequence[Clause]
+) -> Committed:
+    """Merge data of this process."""
+    given = open_stream(data).read_all().combine_chunks()  # perhaps it can be read only once
+
+    def merging(pin: Pin) -> Change:
+        return _Merging(services, pin.state, given, on, clauses).change()
+
+    return change_rows(services, log, "merge into", merging)
+
+
+def check_clauses(schema: Schema, on: Sequence[str], clauses: Sequence[Clause]) -> None:
+    """Raise unless clauses can be meant for a table."""
+    if isinstance(on, str) or not on:
+        raise UsageError(f"on={on!r}: name the columns by which rows are the same, as in on=['id']")
+    for name in on:
+        if schema.load_column(name) not in schema.fields:
+            raise UsageError(f"on={name!r}: a member of a struct cannot be merged by")
+    if not clauses:
+        raise UsageError("a merge without clauses does nothing: say when_matched_update(), or another")
+    for clause in clauses:
+        if clause.values is not None:
+            check_settings(schema, clause.values)
+
+
+def default_values(schema: Schema, names: Sequence[str]) -> dict[str, str]:
+    """Return what every column is set to by name; those that the data has not are left out."""
+    known = {name.lower(): name for name in names}
+    return {
+        field.name: f"{SOURCE}.`{known[field.name.lower()]}`"
+        for field in schema.fields
+        if field.name.lower() in known
+    }
+
+
+def pair_schema(latest: Schema, source: Schema) -> Schema:
+    """Return the schema that expressions see: a struct of each row. The target's fields keep their ids."""
+    ids = count(max(latest.field_ids()) + 1)
+    target = Field(next(ids), TARGET, Struct(latest.fields), nullable=False)
+    return Schema(
+        (target, Field(next(ids), SOURCE, Struct(number_fields(source.fields, ids)), nullable=False))
+    )
+
+
+class _Merging:
+    """One attempt to merge into one state."""
+
+    def __init__(
+        self,
+        services: Services,
+        state: TableState,
+        given: pa.Table,
+        on: Sequence[str],
+        clauses: Sequence[Clause],
+    ) -> None:
+        self._services = services
+        self._state = state
+        self._latest = state.history.latest
+        check_clauses(self._latest, on, clauses)
+        self._clauses = clauses
+        self._now = services.clock()
+        self._key = [self._latest.load_column(name).id for name in on]
+        source = as_schema(given.schema)
+        self._given = given.cast(arrow_schema(source))
+        self._pair = pair_schema(self._latest, source)
+        self._keys = self._given_keys(on)
+
+    def change(self) -> Change:
+        """Work out what is retracted and what is added."""
+        by_source = [it for it in self._clauses if it.when is When.NOT_MATCHED_BY_SOURCE_DELETE]
+        stats = key_stats(self._keys, key_schema(self._latest, self._key), self._key)
+        whole = plan_snapshot(
+            self._services.chunks, self._state, resolve_reader(self._state, None, None), None
+        )
+        plan = plan_keys(self._services.chunks, whole, stats, self._keys.num_rows)
+        found = find_keys(self._services, plan, self._keys, self._key)
+        here = read_located(self._services, self._state, found.positions, found.by_value)
+        partner, met = self._partners(here)
+        gone, added = self._matched(here, partner)
+        added += self._inserted(~met)
+        positions, values = gone.positions(), [gone.by_value()]
+        if by_source:
+            more, rows = self._unmatched(whole, found.positions, found.by_value, by_source)
+            for place, own in more.items():
+                positions[place] = positions.get(place, BitMap()) | own
+            values += rows
+        values = [rows for rows in values if rows.num_rows]
+        pieces = [*added, *(negated(rows) for rows in values)]
+        changed = LocalRows(pa.concat_tables(pieces)) if pieces else None
+        check = _check_unchanged if by_source else check_keys_since
+        return Change(changed, positions, bool(values), partial(check, self._state, stats))
+
+    def _given_keys(self, on: Sequence[str]) -> pa.Table:
+        """Return the keys of the data, in the types of the table."""
+        schema = key_schema(self._latest, self._key)
+        names = {name.lower(): name for name in self._given.column_names}
+        missing = [name for name in on if name.lower() not in names]
+        if missing:
+            raise UsageError(f"the data has no column `{missing[0]}`, by which it is to be merged")
+        own = self._given.select([names[field.name.lower()] for field in schema.fields])
+        return pa.Table.from_batches(conform(own, schema), schema=arrow_schema(schema)).combine_chunks()
+
+    def _partners(self, here: LocatedRows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
+        """Return the row of the data that goes with each row found, and which of the data go with any."""
+        schema = key_schema(self._latest, self._key)
+        own = here.rows.select([self._latest.fields.index(field) for field in schema.fields])
+        ranks = rank_rows(pa.concat_tables([own, self._keys]), schema, self._key)
+        mine, given = np.split(ranks, [own.num_rows])
+        order = np.argsort(given, kind="stable")
+        at = np.searchsorted(given[order], mine)
+        repeated = np.unique(given[order][1:][given[order][1:] == given[order][:-1]])
+        if np.isin(mine, repeated).any():
+            raise UsageError(
+                "more than one row of the data has the same key as a row of the table: which one counts?"
+            )
+        return order[at] if len(mine) else np.zeros(0, np.int64), np.isin(given, mine)
+
+    def _matched(
+        self, here: LocatedRows, partner: npt.NDArray[np.int64]
+    ) -> tuple[LocatedRows, list[pa.Table]]:
+        """Apply the clauses for rows that are in both."""
+        pairs = self._pairs(here.rows, self._given.take(pa.array(partner)))
+        left = np.ones(here.rows.num_rows, np.bool_)
+        taken = np.zeros(here.rows.num_rows, np.bool_)
+        added: list[pa.Table] = []
+        for clause in self._clauses:
+            if clause.when not in {When.MATCHED_UPDATE, When.MATCHED_DELETE}:
+                continue
+            chosen = left & self._holds(clause, pairs)
+            left &= ~chosen
+            taken |= chosen
+            if clause.when is When.MATCHED_UPDATE and chosen.any():
+                mask = pa.array(chosen)
+                rows = set_columns(
+                    here.rows.filter(mask), self._latest, self._settings(clause), pairs.filter(mask)
+                )
+                added.append(with_counts(rows, here.counts[chosen]))
+        return here.keep(taken), added
+
+    def _inserted(self, left: npt.NDArray[np.bool_]) -> list[pa.Table]:
+        """Apply the clauses for rows of the data that the table has not."""
+        layout = arrow_schema(self._latest)
+        absent = [pa.nulls(self._given.num_rows, field.type) for field in layout]
+        nullable = pa.schema([field.with_nullable(True) for field in layout])  # noqa: FBT003 -- Arrow's own
+        pairs = self._pairs(pa.Table.from_arrays(absent, schema=nullable), self._given)
+        added: list[pa.Table] = []
+        for clause in self._clauses:
+            if clause.when is When.NOT_MATCHED_INSERT:
+                chosen = left & self._holds(clause, pairs)
+                left = left & ~chosen
+                for batch in self._batch(pairs.filter(pa.array(chosen))):
+                    values = {name: value.of(batch) for name, value in self._settings(clause).items()}
+                    rows = pa.Table.from_batches(conform(pa.table(values), self._latest), schema=layout)
+                    added.append(with_diff(rows, 1))
+        return added
+
+    def _unmatched(
+        self,
+        plan: SnapshotPlan,
+        matched: Mapping[Place, BitMap],
+        matched_values: pa.Table | None,
+        clauses: Sequence[Clause],
+    ) -> tuple[dict[Place, BitMap], list[pa.Table]]:
+        """Find the rows of the table that the data has not, and for which a clause is true."""
+        target = Schema((self._pair.fields[0],))
+        conditions = [Filter.parse(clause.condition or "true", target, self._now) for clause in clauses]
+        needed = frozenset(
+            field.id
+            for field in self._latest.fields
+            if not fields_needed_of(conditions).isdisjoint(Schema((field,)).field_ids())
+        )
+        reader = narrow_reader(self._state, needed).schema
+        narrow = Schema((Field(target.fields[0].id, TARGET, Struct(reader.fields), nullable=False),))
+        found: dict[Place, BitMap] = {}
+        for at, written in enumerate(plan.scan.written(self._state.history)):
+            place = plan.scan.place(at)
+            taken = BitMap()
+            for batch in read_written(self._services.blob, written, reader, numbered=True):
+                mask = _any_true(conditions, _struct_batch(batch.select(range(len(reader.fields)))), narrow)
+                taken.update(batch.column(ROW).to_numpy()[mask].astype(np.uint32))
+            taken -= matched.get(place, BitMap())
+            if taken:
+                found[place] = taken
+        if not plan.merge:
+            return found, []
+        rows = merged_rows(self._services, self._state, plan.merge, plan.as_of)
+        own = rows.select(range(len(self._latest.fields))).combine_chunks()
+        mask = np.zeros(rows.num_rows, np.bool_)
+        if rows.num_rows:
+            (batch,) = own.to_batches()
+            mask = _any_true(conditions, _struct_batch(batch), target)
+        if matched_values is not None and matched_values.num_rows:
+            columns = own.schema.names
+            both = pa.concat_tables([own, matched_values.select(columns)])
+            ranks = rank_rows(both, self._latest, self._key)
+            mine, there = np.split(ranks, [own.num_rows])
+            mask &= ~np.isin(mine, there)
+        return found, [rows.filter(pa.array(mask))]
+
+    def _pairs(self, rows: pa.Table, given: pa.Table) -> pa.Table:
+        """Put rows of the table and of the data side by side, as the expressions see them."""
+        columns = [_as_struct(rows), _as_struct(given)]
+        return pa.Table.from_arrays(columns, names=[TARGET, SOURCE])
+
+    def _holds(self, clause: Clause, pairs: pa.Table) -> npt.NDArray[np.bool_]:
+        """Tell for which pairs the condition of a clause is true."""
+        if clause.condition is None or not pairs.num_rows:
+            return np.ones(pairs.num_rows, np.bool_)
+        condition = Filter.parse(clause.condition, self._pair, self._now)
+        (batch,) = self._batch(pairs)
+        mask: npt.NDArray[np.bool_] = condition.rows(batch, self._pair).to_numpy(zero_copy_only=False)
+        return mask
+
+    def _settings(self, clause: Clause) -> dict[str, Value]:
+        values = clause.values
+        if values is None:
+            values = default_values(self._latest, self._given.column_names)
+        return {name: Value.parse(text, self._pair, self._now) for name, text in values.items()}
+
+    @staticmethod
+    def _batch(pairs: pa.Table) -> list[pa.RecordBatch]:
+        batches: list[pa.RecordBatch] = pairs.combine_chunks().to_batches()
+        return batches
+
+
+def fields_needed_of(conditions: Sequence[Filter]) -> frozenset[int]:
+    """Return the ids of all fields that some conditions look at."""
+    return frozenset().union(*(fields_needed(condition.expression) for condition in conditions))
+
+
+def _any_true(conditions: Sequence[Filter], batch: pa.RecordBatch, schema: Schema) -> npt.NDArray[np.bool_]:
+    """Tell for which rows one of the conditions is true."""
+    masks = [condition.rows(batch, schema).to_numpy(zero_copy_only=False) for condition in conditions]
+    found: npt.NDArray[np.bool_] = np.logical_or.reduce(masks)
+    return found
+
+
+def _as_struct(rows: pa.Table) -> pa.Array:
+    columns = [column.combine_chunks() for column in rows.columns]
+    return pa.StructArray.from_arrays(columns, fields=list(rows.schema))
+
+
+def _struct_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
+    struct = pa.StructArray.from_arrays(batch.columns, fields=list(batch.schema))
+    return pa.RecordBatch.from_arrays([struct], names=[TARGET])
+
+
+def _check_unchanged(seen: TableState, _: object, current: TableState) -> None:
+    """Raise if anything was added meanwhile: the data may not have it, and then it would have to go."""
+    if any(batch.parts or batch.chunks for batch in batches_since(seen, current)):
+        raise ConflictError(f"others have added rows to `{current.name}` meanwhile")
