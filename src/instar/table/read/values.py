@@ -14,8 +14,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from instar.errors import UsageError
+from instar.errors import InstarError, UsageError
 from instar.schema import Decimal, arrow_type
+from instar.schema.paths import parse_path
 from instar.skipping import Session, parse_filter
 from instar.skipping.spans import Real, Span, Text, Truth, Whole, single
 from instar.table.read.filter import outcomes_of_rows
@@ -77,7 +78,10 @@ class Value:
 
 def _path(text: str, schema: Schema) -> tuple[str, ...]:
     """Return the way to the column that a text names, if it only does that."""
-    names = tuple(name.strip().strip("`") for name in text.split("."))
+    try:
+        names = parse_path(text.strip())
+    except InstarError:
+        return ()
     fields = schema.fields
     found: list[str] = []
     for name in names:

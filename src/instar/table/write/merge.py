@@ -19,7 +19,8 @@ from pyroaring import BitMap
 from instar.errors import ConflictError, UsageError
 from instar.parts import conform, key_stats, open_stream, rank_rows
 from instar.parts.read import ROW
-from instar.schema import Field, Schema, Struct, arrow_schema, as_schema
+from instar.schema import Field, Schema, Struct, arrow_schema, as_schema, format_path
+from instar.schema.paths import quote_name
 from instar.schema.schema import number_fields
 from instar.skipping import fields_needed
 from instar.table.read.filter import Filter
@@ -104,7 +105,7 @@ def default_values(schema: Schema, names: Sequence[str]) -> dict[str, str]:
     """Return what every column is set to by name; those that the data has not are left out."""
     known = {name.lower(): name for name in names}
     return {
-        field.name: f"{SOURCE}.`{known[field.name.lower()]}`"
+        format_path((field.name,)): f"{SOURCE}.{quote_name(known[field.name.lower()])}"
         for field in schema.fields
         if field.name.lower() in known
     }
