@@ -22,7 +22,7 @@ from instar.cli import (
     evolver,
     explain,
     importing,
-    lineage,
+    old_layout,
     query,
     schema,
     serve,
@@ -60,7 +60,7 @@ app.command()(compact.compact)
 app.command()(vacuum.vacuum)
 app.command()(tables.drop)
 app.command()(serve.serve)
-app.add_typer(lineage.app)
+app.add_typer(old_layout.app)
 app.command()(demo.demo)
 
 

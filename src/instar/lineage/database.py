@@ -30,7 +30,8 @@ __all__ = ["Database", "add_missing", "insert", "lock", "open_database"]
 T = TypeVar("T")
 
 _ATTEMPTS: Final = 12
-_RETRIED: Final = {"40001", "40P01"}  # serialization failure, deadlock
+# Serialization failure, deadlock, and a table that was dropped since we looked: the old layout.
+_RETRIED: Final = {"40001", "40P01", "42P01"}
 _BUSY_SECONDS: Final = 60
 
 
@@ -130,11 +131,36 @@ def open_database(url: str) -> Database:
     database = Database(url)
     try:
         with _storage_errors(f"opening {make_url(database.url).render_as_string()}"):
+            _check_owner(database)
             upgrade(database)
+            _write_both(database)
     except BaseException:
         database.close()
         raise
     return database
+
+
+def _check_owner(database: Database) -> None:
+    """Refuse to create tables among those of Marquez, some of which have the same names."""
+    from instar.lineage.old_layout.tables import is_marquez  # noqa: PLC0415 -- it imports this module
+
+    with database.reading() as connection:
+        if is_marquez(connection):
+            raise UsageError(
+                "this database belongs to Marquez: name one of its own for instar, and let Marquez's clients "
+                "send their events to it"
+            )
+
+
+def _write_both(database: Database) -> None:
+    """Let a database that still has the old layout be written in both."""
+    from instar.lineage.old_layout.both import OLD_LAYOUT_OPTION  # noqa: PLC0415 -- it imports this module
+    from instar.lineage.old_layout.tables import has_old_table  # noqa: PLC0415
+
+    with database.reading() as connection:
+        if not has_old_table(connection):
+            return
+    database.engine = database.engine.execution_options(**{OLD_LAYOUT_OPTION: True})
 
 
 def _engine_url(url: str) -> str:

@@ -12,6 +12,7 @@ from sqlalchemy import delete, exists, func, select, update
 from instar.lineage.database import add_missing
 from instar.lineage.ids import stable_id
 from instar.lineage.models import DatasetFieldRow, DatasetVersionRow, SchemaVersionFieldRow, SchemaVersionRow
+from instar.lineage.old_layout.both import unused_by_old_layout
 from instar.lineage.schema_content import FieldContent, SchemaContent, decode_members
 
 if TYPE_CHECKING:
@@ -96,6 +97,8 @@ def delete_schema_version(connection: Connection, uuid: UUID) -> None:
     connection.execute(delete(SchemaVersionRow).where(SchemaVersionRow.uuid == uuid))
     connection.execute(
         delete(DatasetFieldRow).where(
-            DatasetFieldRow.uuid.in_(fields), ~exists().where(mapping == DatasetFieldRow.uuid)
+            DatasetFieldRow.uuid.in_(fields),
+            ~exists().where(mapping == DatasetFieldRow.uuid),
+            *unused_by_old_layout(connection),
         )
     )

@@ -23,6 +23,7 @@ from instar.lineage.ingest.schema_versions import (
 )
 from instar.lineage.ingest.versions import count_versions
 from instar.lineage.models import DatasetRow, DatasetVersionRow, FacetRow, ObservedSchemaRow, RunInputRow
+from instar.lineage.old_layout.both import load_old_content, write_old_layout
 from instar.lineage.schema_content import SchemaContent
 
 if TYPE_CHECKING:
@@ -192,11 +193,26 @@ class Timeline:
         version = self.connection.execute(select(*_COLUMNS).where(_V.uuid == uuid)).first()
         if version is None:
             return
+        if version.declared_schema_version_uuid is None:
+            version = self._declared_before(version)
         schema = self._schema(version) if observed else version.declared_schema_version_uuid
         if schema != version.dataset_schema_version_uuid:
             statement = update(_V).where(_V.uuid == uuid).values(dataset_schema_version_uuid=schema)
             self.connection.execute(statement)
+            write_old_layout(self.connection, uuid, schema)
             refresh_schema_versions(self.connection, {schema, version.dataset_schema_version_uuid})
+
+    def _declared_before(self, version: Version) -> Version:
+        """Convert a version that only the old layout describes, before anything is added to it."""
+        if version.dataset_schema_version_uuid is not None:
+            return version
+        content = load_old_content(self.connection, version.uuid)
+        if content is None:
+            return version
+        schema = ensure_schema_version(self.connection, version.dataset_uuid, content, version.created_at)
+        mine = _V.uuid == version.uuid
+        self.connection.execute(update(_V).where(mine).values(declared_schema_version_uuid=schema))
+        return self.connection.execute(select(*_COLUMNS).where(mine)).one()
 
     def _schema(self, version: Version) -> UUID | None:
         declared: UUID | None = version.declared_schema_version_uuid

@@ -11,6 +11,7 @@ from instar.lineage.ingest.changes import Change
 from instar.lineage.ingest.names import NO_STAMP
 from instar.lineage.ingest.schema_versions import ensure_schema_version, refresh_schema_versions
 from instar.lineage.models import DatasetRow, DatasetVersionRow
+from instar.lineage.old_layout.both import write_old_layout
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -65,6 +66,8 @@ def _record(
         connection.execute(
             update(DatasetVersionRow).where(DatasetVersionRow.uuid == new["uuid"]).values(**new)
         )
+    if new["dataset_schema_version_uuid"] != (old or {}).get("dataset_schema_version_uuid"):
+        write_old_layout(connection, new["uuid"], new["dataset_schema_version_uuid"])
     moments = {moment["current_at"] for moment in (old, new) if moment is not None} - {None}
     moments |= set() if moments else {new["created_at"]}
     if old is not None:

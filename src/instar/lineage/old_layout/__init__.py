@@ -1,0 +1,1 @@
+"""From one row for each field of each dataset version, the old layout, to schemas kept once."""

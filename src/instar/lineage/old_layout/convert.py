@@ -1,0 +1,149 @@
+"""Phase 2, one batch: give versions that only the old layout describes their schema version.
+
+In a database of Marquez, ids are made as Marquez makes them, so that it finds them again. Where Marquez would
+give two different schemas one id, the second gets an id of ours.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import TYPE_CHECKING, Any
+from uuid import UUID
+
+from sqlalchemy import bindparam, select, update
+from sqlalchemy.dialects import postgresql
+
+from instar.lineage.database import lock
+from instar.lineage.ids import stable_id
+from instar.lineage.ingest.schema_versions import ensure_schema_version, refresh_schema_versions
+from instar.lineage.old_layout.batches import Batch, contents_of, read_batch, schema_content, stored_of
+from instar.lineage.old_layout.tables import DATASETS, SCHEMA_MAPPING, SCHEMA_VERSIONS, VERSIONS, Layout
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from instar.lineage.old_layout.batches import OldVersion
+    from instar.lineage.schema_content import FieldContent, SchemaContent
+
+__all__ = ["Converter", "marquez_id"]
+
+_REMEMBERED = 50_000
+
+Shape = tuple[UUID, tuple[UUID, ...]]  # a dataset and its fields
+
+
+class Converter:
+    """Converts batches, and remembers the schemas that it has met."""
+
+    def __init__(self, layout: Layout) -> None:
+        self.layout = layout
+        self._known: dict[Shape, UUID] = {}
+
+    def convert(self, connection: Connection, after: UUID | None, size: int) -> tuple[Batch, int]:
+        """Convert the versions that follow one; return them, and how many were changed."""
+        if self.layout is Layout.INSTAR and connection.dialect.name != "sqlite":
+            # The same locks as events take: nobody changes these versions meanwhile.
+            lock(
+                connection, {version.dataset_uuid for version in read_batch(connection, after, size).versions}
+            )
+        batch = read_batch(connection, after, size)
+        due = [version for version in batch.versions if self._is_due(version)]
+        schemas = self._schemas(connection, due)
+        changes = [
+            {"key": version.uuid, "schema": schema}
+            for version in due
+            if (schema := schemas[version.dataset_uuid, version.fields]) != version.schema_version
+        ]
+        if changes:
+            self._point(connection, changes)
+        if self.layout is Layout.INSTAR:
+            refresh_schema_versions(connection, {change["schema"] for change in changes})
+        return batch, len(changes)
+
+    def _is_due(self, version: OldVersion) -> bool:
+        """Marquez adds what readers saw to the old layout alone, so there every version is looked at."""
+        return bool(version.fields) and (version.schema_version is None or self.layout is Layout.MARQUEZ)
+
+    def _point(self, connection: Connection, changes: list[dict[str, UUID]]) -> None:
+        values: dict[str, Any] = {"dataset_schema_version_uuid": bindparam("schema")}
+        if self.layout is Layout.INSTAR:
+            values["declared_schema_version_uuid"] = bindparam("schema")
+        statement = update(VERSIONS).where(VERSIONS.c.uuid == bindparam("key")).values(values)
+        connection.execute(statement, changes)
+
+    def _schemas(self, connection: Connection, versions: list[OldVersion]) -> dict[Shape, UUID]:
+        """Return the schema version of each shape, which is stored if it is new."""
+        oldest: dict[Shape, OldVersion] = {}
+        for version in sorted(versions, key=lambda version: version.created_at, reverse=True):
+            oldest[version.dataset_uuid, version.fields] = version
+        found = {shape: self._known[shape] for shape in oldest if shape in self._known}
+        # Retention may have removed a schema version that was met earlier.
+        stored = stored_of(connection, found.values(), self.layout)
+        found = {shape: uuid for shape, uuid in found.items() if uuid in stored}
+        new = {shape: version for shape, version in oldest.items() if shape not in found}
+        if new:
+            contents = contents_of(connection, {field for _, fields in new for field in fields}, self.layout)
+            names = self._names(connection, new)
+            for shape in sorted(new):
+                content = schema_content(shape[1], contents)
+                found[shape] = self._ensure(connection, new[shape], content, contents, names)
+        if len(self._known) > _REMEMBERED:
+            self._known.clear()
+        self._known.update(found)
+        return found
+
+    def _names(self, connection: Connection, shapes: dict[Shape, OldVersion]) -> dict[UUID, tuple[str, str]]:
+        if self.layout is Layout.INSTAR:
+            return {}
+        d = DATASETS.c
+        wanted = sorted({dataset for dataset, _ in shapes})
+        rows = connection.execute(select(d.uuid, d.namespace_name, d.name).where(d.uuid.in_(wanted)))
+        return {row[0]: (row[1], row[2]) for row in rows}
+
+    def _ensure(
+        self,
+        connection: Connection,
+        version: OldVersion,
+        content: SchemaContent,
+        contents: dict[UUID, FieldContent],
+        names: dict[UUID, tuple[str, str]],
+    ) -> UUID:
+        dataset = version.dataset_uuid
+        if self.layout is Layout.INSTAR:
+            return ensure_schema_version(connection, dataset, content, version.created_at)
+        ids = [
+            marquez_id(*names[dataset], content),
+            stable_id("schema version", dataset, content.fingerprint),
+        ]
+        for uuid in ids:
+            self._add(connection, uuid, version)
+            fields = stored_of(connection, [uuid], self.layout)[uuid].fields
+            if schema_content(fields, contents_of(connection, fields, self.layout)) == content:
+                return uuid
+        raise AssertionError(contents)  # an id of ours has one content
+
+    def _add(self, connection: Connection, uuid: UUID, version: OldVersion) -> None:
+        row = {"uuid": uuid, "dataset_uuid": version.dataset_uuid, "created_at": version.created_at}
+        statement = postgresql.insert(SCHEMA_VERSIONS).values(**row).on_conflict_do_nothing()
+        if connection.scalar(statement.returning(SCHEMA_VERSIONS.c.uuid)) is not None:
+            mapping = [
+                {"dataset_schema_version_uuid": uuid, "dataset_field_uuid": field} for field in version.fields
+            ]
+            connection.execute(postgresql.insert(SCHEMA_MAPPING).on_conflict_do_nothing(), mapping)
+
+
+def marquez_id(namespace: str, dataset: str, content: SchemaContent) -> UUID:
+    """Return the id that Marquez gives a schema version: MD5 over names and types, with colons between."""
+    pairs = [(field.name, field.type) for field in _sorted(content)]
+    fields = [":".join(word for word in pair if word is not None) for pair in pairs]
+    words = [namespace, dataset, ":".join(fields)]
+    digest = hashlib.md5(":".join(words).encode(), usedforsecurity=False).digest()
+    return UUID(bytes=digest, version=3)
+
+
+def _sorted(content: SchemaContent) -> list[FieldContent]:
+    """Sort as Java does: by units of UTF-16, what is missing first."""
+    return sorted(
+        content.fields,
+        key=lambda field: (field.name.encode("utf-16-be"), (field.type or "").encode("utf-16-be")),
+    )

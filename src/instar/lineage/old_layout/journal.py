@@ -1,0 +1,80 @@
+"""How far the backfill has come: one row that is written in the same transaction as each batch.
+
+So a process that is killed at any moment leaves a whole number of batches, and the next one goes on there.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING, NamedTuple
+from uuid import UUID  # noqa: TC003 -- a field of a named tuple
+
+from sqlalchemy import func, inspect, select
+
+from instar.lineage.old_layout.tables import JOURNAL, VERSIONS
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+__all__ = ["Journal", "Step", "begin", "find_journal", "load_journal", "save"]
+
+
+class Step(StrEnum):
+    """What the backfill does, or did last."""
+
+    CONVERT = "converting"
+    VERIFY = "verifying"
+    FAILED = "failed"
+    VERIFIED = "verified"
+    DROPPED = "dropped"
+
+
+class Journal(NamedTuple):
+    """The row: `versions` of `total` were looked at in this step, all those up to `cursor`."""
+
+    step: Step
+    cursor: UUID | None
+    total: int
+    versions: int
+    rows: int
+    converted: int
+    mismatches: int
+
+
+def find_journal(connection: Connection) -> Journal | None:
+    """Return how far the backfill has come, or None if it never began."""
+    if not inspect(connection).has_table(JOURNAL.name):
+        return None
+    return _read(connection, lock=False)
+
+
+def load_journal(connection: Connection) -> Journal:
+    """Return how far the backfill has come; no other process moves it until the transaction ends."""
+    journal = _read(connection, lock=True)
+    assert journal is not None  # noqa: S101 -- `begin` has written it
+    return journal
+
+
+def _read(connection: Connection, *, lock: bool) -> Journal | None:
+    columns = [JOURNAL.c[name] for name in Journal._fields]
+    statement = select(*columns).where(JOURNAL.c.id == 1)
+    row = connection.execute(statement.with_for_update() if lock else statement).first()
+    return None if row is None else Journal(Step(row[0]), *row[1:])
+
+
+def begin(connection: Connection) -> Journal:
+    """Return the journal of a backfill that goes on, or start a new one."""
+    JOURNAL.create(connection, checkfirst=True)
+    journal = _read(connection, lock=True)
+    if journal is not None and journal.step in {Step.CONVERT, Step.VERIFY}:
+        return journal
+    total = connection.scalar(select(func.count()).select_from(VERSIONS)) or 0
+    journal = Journal(Step.CONVERT, None, total, 0, 0, 0, 0)
+    save(connection, journal)
+    return journal
+
+
+def save(connection: Connection, journal: Journal) -> None:
+    """Write the row."""
+    connection.execute(JOURNAL.delete())
+    connection.execute(JOURNAL.insert().values(id=1, **{**journal._asdict(), "step": str(journal.step)}))
