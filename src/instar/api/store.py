@@ -13,6 +13,7 @@ from instar.errors import TableNotFoundError, UsageError
 from instar.schema import as_schema
 from instar.stream import StreamHandle, list_streams
 from instar.stream.judging import EveryChange
+from instar.stream.vacuum import vacuum_streams
 from instar.table import (
     TableLog,
     VacuumReport,
@@ -154,7 +155,7 @@ class Store:
         self._check_logs(services)
         if not dry_run and self._unwritten is None:
             check_clock(services)
-        reports = []
+        reports = [vacuum_streams(services, grace_ms=grace_ms, dry_run=dry_run)]
         unreadable: list[InstarError] = []
         for name in log_names(services):
             try:

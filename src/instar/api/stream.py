@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 import pyarrow as pa
 
@@ -321,6 +321,16 @@ class StreamSnapshot:
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows batch by batch, table by table from the oldest to the newest."""
         yield from read_tables(self._handle.services.blob, self._plans, self._schema, self._cut)
+
+    def close(self) -> None:
+        """Give its lease back: a vacuum may then delete what only this snapshot needs."""
+        self._held.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def __repr__(self) -> str:
         return f"StreamSnapshot({self._handle.name!r}, {len(self.tables)} tables)"

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import ExitStack
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import TableNotFoundError, UsageError
@@ -18,7 +19,16 @@ from instar.stream.catalog import REPARTITION_BY
 from instar.stream.commands import check_time_column, forget_table, set_setting
 from instar.stream.handle import RowsOf
 from instar.stream.kinds import Kind
-from instar.stream.reading import HeldTables, Span, hold_tables, plan_tables, read_tables, records_in
+from instar.stream.reading import (
+    HeldTables,
+    Mixed,
+    Span,
+    hold_tables,
+    plan_new,
+    read_mixed,
+    read_tables,
+    records_in,
+)
 from instar.stream.routing import route
 from instar.stream.stamp import load_stamp
 from instar.stream.writing import (
@@ -58,6 +68,7 @@ class CopyPlan(NamedTuple):
 
     held: HeldTables
     plans: Sequence[SnapshotPlan]
+    mixed: Sequence[Mixed]
     schema: Schema
     kind: Kind
     by: int
@@ -78,7 +89,9 @@ def copy_in_process(handle: StreamHandle, plan: CopyPlan, held: ExitStack) -> tu
     at = time_position(plan.schema, plan.by)
     routed: dict[Place, list[pa.RecordBatch]] = {}
     count = 0
-    for batch in read_tables(handle.services.blob, plan.plans, plan.schema, None):
+    blob = handle.services.blob
+    whole = read_tables(blob, plan.plans, plan.schema, None)
+    for batch in chain(whole, read_mixed(blob, plan.mixed, plan.schema)):
         count += batch.num_rows
         for place, rows in route(batch, at, plan.periods, FOREVER):
             routed.setdefault(place, []).append(rows)
@@ -157,8 +170,8 @@ def _copy_held(
     if not moved:
         return StreamCommit(catalog.max_version, 0, ())
     rows = RowsOf(tuple(sorted(versions)), catalog.schema_id)
-    plans = plan_tables(handle, held, catalog.schema, after)
-    plan = CopyPlan(held, plans, catalog.schema, kind, by, rows)
+    plans, mixed = plan_new(handle, held, catalog.schema, after)
+    plan = CopyPlan(held, plans, mixed, catalog.schema, kind, by, rows)
     with ExitStack() as leases:
         items, count = copy(handle, plan, leases)
         return commit_items(handle, catalog.max_version, items, count, None, moved)

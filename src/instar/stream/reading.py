@@ -10,16 +10,19 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from instar.errors import ConflictError, StorageDeniedError, UsageError
+from instar.parts import TS
 from instar.schema import Schema
 from instar.stream.batches import REMEMBERED
 from instar.stream.catalog import time_field
 from instar.stream.routing import event_times
 from instar.stream.united import unite
 from instar.stream.writing import finish_pending
-from instar.table.read.rows import read_snapshot
+from instar.table.read.rows import read_snapshot, read_written
 from instar.table.read.snapshot import Reader, check_fence, plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
@@ -38,11 +41,14 @@ __all__ = [
     "Cut",
     "HeldTable",
     "HeldTables",
+    "Mixed",
     "Span",
     "find_cut",
     "hold_tables",
     "load_states",
+    "plan_new",
     "plan_tables",
+    "read_mixed",
     "read_tables",
     "records_in",
     "stream_reader",
@@ -216,14 +222,25 @@ def stream_reader(catalog: Catalog, schema: Schema | str | None, columns: Sequen
     return chosen if columns is None else chosen.select(columns)
 
 
-def plan_tables(
-    handle: StreamHandle, held: HeldTables, schema: Schema, after: Mapping[str, int] | None = None
-) -> list[SnapshotPlan]:
+class Mixed(NamedTuple):
+    """Parts that hold rows up to a time and after it, because they were merged: only the later are meant."""
+
+    plan: SnapshotPlan
+    since: int
+
+
+def plan_tables(handle: StreamHandle, held: HeldTables, schema: Schema) -> list[SnapshotPlan]:
     """Plan the rows of all tables under one schema; a table that cannot honour it fences the reader.
 
-    Most tables are planned as one, the first. `after` gives, by the id of a table, a time up to which rows
-    are left out.
+    Most tables are planned as one, the first.
     """
+    return plan_new(handle, held, schema, {})[0]
+
+
+def plan_new(
+    handle: StreamHandle, held: HeldTables, schema: Schema, after: Mapping[str, int]
+) -> tuple[list[SnapshotPlan], list[Mixed]]:
+    """Plan the rows of all tables that are later than a time, which `after` gives by the id of a table."""
     chunks = handle.services.chunks
     honoured: set[tuple[Schema, ...]] = set()
     for table in held.tables:
@@ -232,18 +249,35 @@ def plan_tables(
             honoured.add(table.state.history.schemas)
     united, alone = unite(held.catalog, held.tables, after)
     plans = [plan_snapshot(chunks, united, Reader(schema, schema, None), None)]
+    mixed = []
     for table in alone:
         plan = plan_snapshot(chunks, table.state, resolve_reader(table.state, schema, None), table.as_of)
-        since = None if after is None else after.get(table.state.table_id)
-        plans.append(plan if since is None else _later(plan, since))
-    return plans
+        since = after.get(table.state.table_id, -1)
+        if since >= 0:
+            plan, both = _later(plan, since)
+            mixed += [both] if both.plan.merge else []
+        plans.append(plan)
+    return plans, mixed
 
 
-def _later(plan: SnapshotPlan, since: int) -> SnapshotPlan:
-    """Leave out the rows up to a time."""
-    if plan.merge or plan.state.totals.retracted:
+def _later(plan: SnapshotPlan, since: int) -> tuple[SnapshotPlan, Mixed]:
+    """Return what is later than a time: whole parts, and parts that hold earlier rows too."""
+    state = plan.state
+    if plan.merge or state.totals.retracted or since < state.since:
         raise UsageError(
-            f"`{plan.state.name}` holds retractions, and what is new in it cannot be told from what was "
-            "copied before. Drop the tables that were made from it, and copy it anew."
+            f"rows of `{state.name}` were retracted, or its times merged, and what is new in it cannot be "
+            "told from what was copied before. Drop the tables that were made from it, and copy it anew."
         )
-    return plan._replace(scan=plan.scan.keep(plan.scan.times.earliest > since))
+    earliest, latest, _ = plan.scan.times
+    whole = plan._replace(scan=plan.scan.keep(earliest > since))
+    both = plan.scan.keep((earliest <= since) & (latest > since))
+    return whole, Mixed(plan._replace(scan=both.keep(np.zeros(len(both), bool)), merge=both), since)
+
+
+def read_mixed(blob: Blob, mixed: Iterable[Mixed], schema: Schema) -> Iterator[pa.RecordBatch]:
+    """Yield the later rows of parts that hold earlier ones too."""
+    for plan, since in mixed:
+        for written in plan.merge.written(plan.state.history):
+            for batch in read_written(blob, written, schema, updates=True):
+                later = batch.filter(pc.greater(batch.column(TS), since))
+                yield later.select(range(len(schema.fields)))

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+import instar
 from instar.errors import CommitOutcomeUnknownError, StorageError
 from instar.storage import MemoryConsensus
 from instar.stream.writing import finish_pending
@@ -145,3 +146,43 @@ def test_readers_see_no_half_of_a_write_that_is_going_on() -> None:
     assert stream.snapshot().to_arrow().num_rows == 100
     assert looks > 1
     assert finish_pending(stream._handle) == 50
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of leases, by the dead
+def test_a_vacuum_finishes_what_was_begun(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finishes what a dead writer began before it deletes anything, and removes what is left of it."""
+    monkeypatch.setattr("instar.stream.writing.INLINE_BYTES", 0)
+    world = new_world()
+    stream = make_stream(world, KINDS)
+    stream.write(events([1], each=1), version="v0.0.1")
+    mortal = Mortal()
+
+    def die(operation: str, key: str) -> None:
+        if operation == "append" and "batches" in key:
+            mortal.dead = True
+            raise DeadError
+
+    mortal.faults.after = die
+    with suppress(DeadError):
+        open_again(world, mortal.services(world)).write(events([1, 0]), version="v0.0.1", token="t")
+    assert list(world.blob.list("streams"))
+    store = instar.Store("memory", world.services())
+    store.vacuum(grace_ms=0)
+    assert not list(world.blob.list("streams"))
+    _check_whole(open_again(world), {1 + ROWS})
+
+
+def test_a_vacuum_spares_what_a_reader_of_the_stream_holds() -> None:
+    """One lease holds all tables of a range; once it is given back, what was replaced goes."""
+    world = new_world()
+    stream = make_stream(world, {"regular": "1d"})
+    stream.write(events([0]), version="v0.0.1")
+    stream.write(events([0]), version="v0.0.1")
+    held = stream.snapshot()
+    store = instar.Store("memory", world.services())
+    store.table(stream.tables()[0].name).compact(full=True)
+    store.vacuum(grace_ms=0)
+    assert held.to_arrow().num_rows == 4
+    held.close()
+    assert store.vacuum(grace_ms=0).objects > 0
+    assert stream.snapshot().to_arrow().num_rows == 4

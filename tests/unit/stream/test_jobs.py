@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+import instar
 from instar.errors import UsageError
 from instar.storage import MemoryConsensus
 from tests.streams import DeadError, Mortal, day, events, make_stream, new_world, open_again, sorted_rows
@@ -52,6 +53,22 @@ def test_repartitioning_takes_what_is_new_and_late_rows_reach_their_day() -> Non
     assert by_day[day(3).date()].version == "v0.0.1"
     with pytest.raises(UsageError, match="repartitioned by `billed` already"):
         stream.repartition(by="at")
+
+
+def test_a_table_that_was_compacted_is_copied_further() -> None:
+    """Rows that were merged into one part with others keep their times, so what is new is told apart."""
+    world = new_world()
+    stream = make_stream(world, KINDS, SCHEMA)
+    stream.write(_bills([5], after=1), version="v0.0.1")
+    assert stream.repartition(by="billed").rows == 2
+    world.clock.now += 1000
+    stream.write(_bills([5], after=2, each=3), version="v0.0.1")
+    store = instar.Store("memory", world.services())
+    name = stream.tables("regular")[0].name
+    store.table(name).compact(full=True)
+    assert store.table(name).state.totals.parts == 1
+    assert stream.repartition(by="billed").rows == 3
+    assert _same(stream, "repartitioned")
 
 
 def test_days_go_to_the_archive_and_may_then_be_dropped() -> None:

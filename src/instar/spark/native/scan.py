@@ -20,7 +20,7 @@ from instar.spark.native.taken import POSITIONS, not_taken
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql import Column, DataFrame, SparkSession
 
     from instar.schema import Field
     from instar.spark.native.scan_source import ScanSource
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from instar.table.log.pin import Pin
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["merge_frame", "scan_frame", "snapshot_frame", "taken_frame"]
+__all__ = ["later_frame", "merge_frame", "scan_frame", "snapshot_frame", "taken_frame"]
 
 _BATCH_TS: Final = "_batch_ts"
 _BATCH_DIFF: Final = "_batch_diff"
@@ -113,19 +113,42 @@ def merge_frame(
 
     `others` are fields that tell rows apart and are not shown. Without `as_of`, all updates count.
     """
-    grouped = (*fields, *others)
+    frame = _updates(spark, label, (*fields, *others), source, widened)
+    if as_of is not None:
+        frame = frame.where(_time() <= as_of)
+    diff = F.coalesce(F.col("_diff"), F.col(_BATCH_DIFF).cast("long"))
+    return add_up(frame, diff, table, fields, others)
+
+
+def later_frame(
+    spark: SparkSession,
+    label: str,
+    fields: Sequence[Field],
+    source: ScanSource,
+    widened: frozenset[int],
+    since: int,
+) -> DataFrame:
+    """Return the rows of parts, all of which were added once, that are later than a time."""
+    frame = _updates(spark, label, fields, source, widened).where(_time() > since)
+    return frame.select([shown_column(field) for field in fields])
+
+
+def _updates(
+    spark: SparkSession, label: str, fields: Sequence[Field], source: ScanSource, widened: frozenset[int]
+) -> DataFrame:
+    """Return the updates of parts, with their times and diffs: their own, or those of their batch."""
     partitions = [field_json(name, "string") for name in (_BATCH_TS, _BATCH_DIFF)]
-    frame = parts_frame(
+    return parts_frame(
         spark,
         label,
-        grouped,
+        fields,
         source,
         widened=widened,
         partitions=[*partitions, field_json(POSITIONS, "binary")],
         extra=[field_json(name, "long") for name in ("_ts", "_diff")],
         left=not_taken(source.words),
     )
-    if as_of is not None:
-        frame = frame.where(F.coalesce(F.col("_ts"), F.col(_BATCH_TS).cast("long")) <= as_of)
-    diff = F.coalesce(F.col("_diff"), F.col(_BATCH_DIFF).cast("long"))
-    return add_up(frame, diff, table, fields, others)
+
+
+def _time() -> Column:
+    return F.coalesce(F.col("_ts"), F.col(_BATCH_TS).cast("long"))

@@ -13,8 +13,8 @@ from instar.schema.types import Primitive
 from instar.spark.native.file_index import FileGroup, Listing
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
-from instar.spark.native.scan import scan_frame, snapshot_frame
-from instar.spark.native.scan_source import Branch, ScanSource
+from instar.spark.native.scan import later_frame, scan_frame, snapshot_frame
+from instar.spark.native.scan_source import Branch, ScanSource, SnapshotSource
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -25,12 +25,12 @@ if TYPE_CHECKING:
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
     from instar.state import ConfigValue
-    from instar.stream.reading import Cut, HeldTables, Span
+    from instar.stream.reading import Cut, HeldTables, Mixed, Span
     from instar.table import Services
     from instar.table.read.report import ScanReport
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["range_frame"]
+__all__ = ["mixed_frame", "range_frame"]
 
 
 class RangeSource(ScanSource):
@@ -102,6 +102,17 @@ def range_frame(
         return frame
     time = next(field for field in with_time if field.id == cut.field.id)
     return frame.where(_within(cut.span, time)).select([_column(field) for field in fields])
+
+
+def mixed_frame(
+    spark: SparkSession, services: Services, held: HeldTables, mixed: Mixed, fields: Sequence[Field]
+) -> DataFrame:
+    """Return the later rows of parts that hold earlier ones too."""
+    plan, since = mixed
+    source = SnapshotSource(gateway_of(spark), services, Branch.MERGE, fields, {}, plan, held)  # type: ignore[arg-type]
+    label = f"instar:/{plan.state.name}@{plan.state.seqno} ({len(plan.merge)} parts, after {since})"
+    widened = widened_decimals(plan.state.history, fields)
+    return later_frame(spark, label, fields, source, widened, since)
 
 
 def _has_retractions(plan: SnapshotPlan) -> bool:

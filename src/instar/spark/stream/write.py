@@ -17,7 +17,7 @@ from pyspark import TaskContext
 from instar.errors import DataMismatchError, TableNotFoundError, UsageError
 from instar.parts import Conformer
 from instar.schema import Schema, plan_migration
-from instar.spark.stream.read import range_frame
+from instar.spark.stream.read import mixed_frame, range_frame
 from instar.spark.write.incoming import arrow_frame, incoming_schema
 from instar.spark.write.store import Misfit
 from instar.stream.handle import RowsOf
@@ -108,6 +108,8 @@ def copy_on_spark(
 ) -> tuple[list[Item], int]:
     """Copy the rows of a job's plan on executors."""
     frame = range_frame(spark, handle.services, plan.held, plan.plans, plan.schema.fields, None)
+    for mixed in plan.mixed:
+        frame = frame.unionAll(mixed_frame(spark, handle.services, plan.held, mixed, plan.schema.fields))
     routing = Routing(plan.schema, time_position(plan.schema, plan.by), plan.periods, FOREVER)
     return _store(handle, frame, routing, plan.rows, held)
 
