@@ -132,6 +132,16 @@ def test_a_merge_by_name_takes_what_the_data_has(store: Store) -> None:
     ]
 
 
+def test_columns_may_have_dots_in_their_names(store: Store) -> None:
+    """They are quoted wherever an expression or a name may be a path."""
+    table = store.create_table("dots", "k int, `a.b` string")
+    table.append(given(table, (1, "x"), (2, "y")))
+    data = given(table, (2, "new"), (3, "z"))
+    table.merge(data, on=["k"]).when_matched_update().when_not_matched_insert().execute()
+    table.update({"`a.b`": "null"}, where="`a.b` = 'x'")
+    assert rows_of(table) == [(1, None), (2, "new"), (3, "z")]
+
+
 def test_merges_that_cannot_be_meant_are_refused(store: Store) -> None:
     """In words, and nothing is changed."""
     table = accounts(store)

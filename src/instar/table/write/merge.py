@@ -227,7 +227,10 @@ class _Merging:
                 chosen = left & self._holds(clause, pairs)
                 left = left & ~chosen
                 for batch in self._batch(pairs.filter(pa.array(chosen))):
-                    values = {name: value.of(batch) for name, value in self._settings(clause).items()}
+                    settings = self._settings(clause).items()
+                    values = {
+                        self._latest.load_column(name).name: value.of(batch) for name, value in settings
+                    }
                     rows = pa.Table.from_batches(conform(pa.table(values), self._latest), schema=layout)
                     added.append(with_diff(rows, 1))
         return added
