@@ -68,7 +68,7 @@ def render_cli() -> str:
     """Return the text of docs/cli.md."""
     lines = ["# Commands", "", NOTICE, ""]
     for name, command in commands():
-        context = command.context_class(command, info_name=name)
+        context = command.context_class(command, info_name=name, **(app.info.context_settings or {}))
         usage = " ".join([name, *command.collect_usage_pieces(context)])
         lines += [f"## {name}", "", "```console", f"$ {usage}", "```", ""]
         lines += [_markdown(inspect.cleandoc(command.help or "")), ""]

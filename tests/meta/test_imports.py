@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
 import pytest
 
 from tests.meta.modules import module_names
+from tools.generate_docs import commands
 
 PROGRAM = """
 import importlib, sys
@@ -18,8 +20,35 @@ for name in sys.argv[2:]:
     if found:
         sys.exit(f"importing {name} loads {found}")
 """
+COMMANDS = """
+import contextlib, io, shlex, sys
+from instar.cli import main
+slow = set(sys.argv[1].split())
+for line in sys.argv[2:]:
+    sys.argv = shlex.split(line)
+    with contextlib.redirect_stdout(io.StringIO()) as output:
+        try:
+            main()
+        except SystemExit as end:
+            code = end.code
+    found = slow & sys.modules.keys()
+    if code or found or not output.getvalue():
+        sys.exit(f"{line} ends with {code}, prints {output.getvalue()!r} and loads {found}")
+print(output.getvalue())
+"""
 SPARK = "pyspark py4j"
-SLOW = f"{SPARK} pandas sqlglot psycopg"
+SLOW = f"{SPARK} pandas sqlglot psycopg numpy pyarrow sqlalchemy alembic starlette obstore"
+
+
+def run(program: str, *arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """Run a program in a process of its own, where nothing has been imported."""
+    return subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        check=False,
+        capture_output=True,
+        text=True,
+        env={**os.environ, **variables},
+    )
 
 
 @pytest.mark.parametrize(
@@ -29,7 +58,26 @@ SLOW = f"{SPARK} pandas sqlglot psycopg"
 )
 def test_importing_loads_nothing_slow(slow: str, names: list[str]) -> None:
     """No module outside instar.spark brings pyspark or its bridge along, and people do not wait at first."""
-    done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, slow, *names], check=False, capture_output=True, text=True
-    )
+    done = run(PROGRAM, slow, *names)
     assert done.returncode == 0, done.stderr
+
+
+def test_help_loads_nothing_slow() -> None:
+    """Whoever asks what there is, of instar or of any command, waits for no library that works on data."""
+    names = [name for name, _ in commands()]
+    assert "instar schema evolve" in names
+    asked = [f"{name} --help" for name in names]
+    done = run(COMMANDS, SLOW, "instar --version", "instar -h", "instar schema evolve -h", *asked)
+    assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [("instar sch", "schema"), ("instar schema ev", "evolve"), ("instar log --st", "--store")],
+)
+def test_completion_loads_nothing_slow(line: str, found: str) -> None:
+    """A shell completes names of commands and of options while somebody types, so at once."""
+    words = {"COMP_WORDS": line, "COMP_CWORD": str(line.count(" "))}
+    done = run(COMMANDS, SLOW, "instar", _INSTAR_COMPLETE="complete_bash", **words)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.split() == [found]

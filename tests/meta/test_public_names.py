@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import instar
 
 PUBLIC = [
@@ -31,3 +33,12 @@ def test_public_names_are_pinned() -> None:
     """`instar.__all__` is exactly what this list says, and each name exists."""
     assert sorted(instar.__all__) == PUBLIC
     assert all(hasattr(instar, name) for name in PUBLIC)
+
+
+def test_names_that_are_not_there_are_missed_as_usual() -> None:
+    """What is loaded on demand is listed, and a wrong name is an `AttributeError`, as of any module."""
+    assert set(PUBLIC) <= set(dir(instar))
+    assert instar.Table is instar.Table
+    assert issubclass(instar.errors.InstarError, Exception)
+    with pytest.raises(AttributeError, match="module 'instar' has no attribute 'Tabel'"):
+        _ = instar.Tabel  # type: ignore[attr-defined]

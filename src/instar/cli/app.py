@@ -10,11 +10,11 @@ import sys
 from typing import Annotated
 
 import typer
+import typer.completion
 import typer.exceptions
 import typer.main
 from rich.text import Text
 
-from instar import __version__
 from instar.cli import (
     check,
     compact,
@@ -40,7 +40,7 @@ app = typer.Typer(
     epilog="Every command takes --json. Exit codes: 0 done, 1 the answer is no, 74 it could not be written, "
     "130 interrupted; all others: docs/errors.md.",
     no_args_is_help=True,
-    add_completion=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
@@ -66,6 +66,8 @@ app.command()(demo.demo)
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 -- click hands over the flag's value
     if wanted:
+        from instar import __version__  # noqa: PLC0415 -- read from the package's metadata
+
         typer.echo(f"instar {__version__}")
         raise typer.Exit
 
@@ -111,7 +113,10 @@ def main() -> None:
 def _run(arguments: list[str]) -> int:
     as_json = "--json" in arguments
     command = typer.main.get_command(app)
+    completing = os.environ.get("_INSTAR_COMPLETE")  # set by the script that --install-completion writes
     try:
+        if completing:
+            return typer.completion.shell_complete(command, {}, "instar", "_INSTAR_COMPLETE", completing)
         with command.make_context("instar", list(arguments)) as context:
             command.invoke(context)
     except typer.Exit as end:

@@ -12,7 +12,6 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from instar.cli.options import ConsensusOption, StoreOption, open_store, parse_duration
 from instar.cli.output import JsonOption, console, format_count, print_json, print_table, stderr_console
-from instar.stream.evolution import Rest, Walk
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -193,6 +192,8 @@ def explain(
 
 
 def _in_words(action: Action, evolution: Evolution) -> str:
+    from instar.stream.evolution import Rest, Walk  # noqa: PLC0415 -- slow
+
     match action:
         case Rest(until=until):
             return f"nothing to do until {_moment(until)}"
@@ -204,6 +205,8 @@ def _in_words(action: Action, evolution: Evolution) -> str:
 
 
 def _facts(evolver: StreamEvolver) -> dict[str, object]:
+    from instar.stream.evolution import Rest  # noqa: PLC0415 -- slow
+
     evolution, catalog, action = evolver.plan()
     leader = evolution.leadership
     return {

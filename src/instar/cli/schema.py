@@ -10,13 +10,13 @@ from rich.text import Text
 
 from instar.cli.options import ConsensusOption, StoreOption, TableArgument, open_store
 from instar.cli.output import JsonOption, console, print_json, print_table
-from instar.cli.verdicts import Verdict, judge
 from instar.errors import AmbiguousEvolutionError, InvalidSchemaError, SchemaNotFoundError, UsageError
-from instar.schema import Change, Field, History, SchemaUpdate, as_schema, format_type, parse_path, spark_json
-from instar.schema.types import member_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+
+    from instar.cli.verdicts import Verdict
+    from instar.schema import Change, Field, SchemaUpdate
 
 __all__ = ["app", "read_schema"]
 
@@ -53,6 +53,9 @@ def check(
         instar schema check old.sql new.sql --rename user=user_id --drop amount
 
     """
+    from instar.cli.verdicts import judge  # noqa: PLC0415 -- slow
+    from instar.schema import History, SchemaUpdate, as_schema  # noqa: PLC0415 -- slow
+
     history = History.start(as_schema(read_schema(old)))
     update = SchemaUpdate(history)
     _take(update, rename=rename, drop=drop)
@@ -72,6 +75,8 @@ def show(
     as_json: JsonOption = False,
 ) -> None:
     """Show a schema of a table, with the ids of its fields."""
+    from instar.schema import format_type, spark_json  # noqa: PLC0415 -- slow
+
     with open_store(store, consensus) as opened:
         state = opened.table(table).state
     wanted = state.history.latest_id if schema_id is None else schema_id
@@ -102,6 +107,9 @@ def diff(
     as_json: JsonOption = False,
 ) -> None:
     """Show what changed between two schemas of a table, and which readers that fences."""
+    from instar.cli.verdicts import judge  # noqa: PLC0415 -- slow
+    from instar.schema import History  # noqa: PLC0415 -- slow
+
     with open_store(store, consensus) as opened:
         history = opened.table(table).state.history
     newer = history.latest_id if new is None else new
@@ -144,6 +152,8 @@ def evolve(  # noqa: PLR0913 -- one option for each kind of step
         instar schema evolve events --to new.sql --dry-run --store lake
 
     """
+    from instar.cli.verdicts import judge  # noqa: PLC0415 -- slow
+
     with open_store(store, consensus) as opened:
         opened_table = opened.table(table)
         history = opened_table.state.history
@@ -182,6 +192,8 @@ def _take(update: SchemaUpdate, **steps: list[str] | None) -> None:
 
 def _toward(update: SchemaUpdate, target: str) -> SchemaUpdate:
     """Evolve to a schema matched by name; what names cannot decide is asked back in words of this command."""
+    from instar.schema import parse_path  # noqa: PLC0415 -- slow
+
     try:
         return update.evolve_to(read_schema(target))
     except AmbiguousEvolutionError as error:
@@ -202,6 +214,9 @@ def _answer(verdict: Verdict, *, as_json: bool, **ids: int) -> None:
 
 def _fields_json(fields: Iterable[Field]) -> list[dict[str, Any]]:
     """Return fields with their ids, and below each the fields inside it, also of elements and of values."""
+    from instar.schema import format_type  # noqa: PLC0415 -- slow
+    from instar.schema.types import member_fields  # noqa: PLC0415 -- slow
+
     return [
         {
             "id": field.id,

@@ -11,7 +11,6 @@ from instar.cli.options import ConsensusOption, StoreOption, open_store
 from instar.cli.output import JsonOption, console, format_count, print_json, print_table, working
 from instar.cli.schema import read_schema
 from instar.errors import UsageError
-from instar.schema import arrow_schema
 
 if TYPE_CHECKING:
     from instar import Stream, StreamTable
@@ -179,6 +178,8 @@ def read(  # noqa: PLR0913 -- each is an option of the command
         instar stream read billing/events --start 2026-11-01 --end 2026-12-01 --limit 5 --store lake
 
     """
+    from instar.schema import arrow_schema  # noqa: PLC0415 -- slow
+
     rows: list[dict[str, object]] = []
     with open_store(store, consensus) as opened, working("reading"):
         snapshot = opened.stream(stream).snapshot(kind, start, end, schema=version, columns=columns)

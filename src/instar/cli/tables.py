@@ -19,7 +19,6 @@ from instar.cli.output import (
 )
 from instar.cli.schema import read_schema
 from instar.errors import disposition
-from instar.schema import format_path
 
 if TYPE_CHECKING:
     from instar import Table
@@ -227,6 +226,8 @@ class _Facts(NamedTuple):
 
 
 def _facts(table: Table) -> _Facts:
+    from instar.schema import format_path  # noqa: PLC0415 -- slow
+
     state = table.state
     latest = state.history.latest
     names = {leaf.id: format_path(path) for path, leaf in latest.leaves()}
