@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -59,6 +60,6 @@ def serve(
             print_json({"url": url})
         else:
             console().print(f"Serving lineage on {url}. Press Ctrl+C to stop.")
-        typer.get_text_stream("stdout").flush()
+        sys.stdout.flush()  # whoever started this process waits for the URL
 
     run(db, host, port, options, ready=ready)
