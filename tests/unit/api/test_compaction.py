@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
+from instar.table import load_parts
 from instar.table.housekeeping.compaction import compact_table
 from instar.table.housekeeping.rewrite import rewrite_parts
 from instar.table.write.append import move_since
@@ -54,6 +55,8 @@ def test_rows_that_are_deleted_meanwhile_stay_deleted(table: Table) -> None:
     left = [number for number in range(40) if number >= 5 and number % 4 != 3]
     assert ids(table) == left
     assert ids(table, before) == list(range(40))
+    places = load_parts(table._services.chunks, table.state).columns["places"].to_pylist()
+    assert len({place["run"] for place in places}) == 2
     table.compact(full=True)
     assert ids(table) == left
     assert ids(table, before) == list(range(40))

@@ -10,6 +10,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
+from msgspec.structs import replace as replace_struct
 
 from instar.errors import PartsGoneError
 from instar.parts import decode_row
@@ -205,7 +206,9 @@ def _swap(
             if _replaced(newer, places, since=seen):
                 raise
             late = _taken(load_retractions(services.chunks.sheets, newer), places, after=seen)
-            parts += carry_over(work, late, f"late-{newer.seqno}")
+            runs = 1 + max((part.run for part in parts), default=-1)  # these are runs of their own
+            carried = carry_over(work, late, f"late-{newer.seqno}")
+            parts += [replace_struct(part, run=runs + part.run) for part in carried]
             retracted += sum(len(positions) for taken in late.values() for _, positions in taken)
             seen = newer.seqno
     raise PartsGoneError(state.name, planned_at=seen, why="others retracted rows of its parts all the time")

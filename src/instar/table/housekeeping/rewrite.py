@@ -19,12 +19,14 @@ import pyarrow.compute as pc
 from pyroaring import BitMap
 
 from instar.parts import DIFF, TS, RowOrder, merge_runs, sort_rows, write_parts
+from instar.schema import needs_consolidation
 from instar.table.layout import part_key
 from instar.table.read.rows import read_written
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
+    from instar.schema import Schema
     from instar.state import Part, Place
     from instar.table.log.part_set import WrittenPart
     from instar.table.write.store import StoringPlan
@@ -111,15 +113,30 @@ def _sorted_runs(work: Work, spilled: ExitStack) -> list[Iterable[pa.RecordBatch
     ):
         run = list(group)
         parts = [item.written.part for item in run]
-        in_order = all(
-            item.ordered and item.written.part.diff_min == item.written.part.diff_max for item in run
-        )
-        if in_order and sum(part.size for part in parts) >= STREAMED_BYTES:
+        large = sum(part.size for part in parts) >= STREAMED_BYTES
+        if large and _stays_in_order(run, work.storing.schema):
             streamed.append(chain.from_iterable(_read(work, item) for item in run))
         else:
             others += run
     rows = chain.from_iterable(_read(work, item) for item in sorted(others))
     return [*streamed, *_spill(work.storing, rows, spilled)]
+
+
+def _stays_in_order(run: Sequence[Input], schema: Schema) -> bool:
+    """Whether the rows of a run, as they are read, are in order down to their times and diffs.
+
+    Rows that have become equal may have their times in any order. Times that have become equal may have
+    diffs in any order.
+    """
+    parts = [item.written.part for item in run]
+    diffs = {diff for part in parts for diff in (part.diff_min, part.diff_max)}
+    times = {
+        item.written.ts if ts is None else ts
+        for item in run
+        for ts in (item.written.part.ts_min, item.written.part.ts_max)
+    }
+    may_merge = any(needs_consolidation(item.written.schema, schema) for item in run)
+    return all(item.ordered for item in run) and len(diffs) == 1 and (len(times) == 1 or not may_merge)
 
 
 def _spill(
