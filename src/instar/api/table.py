@@ -19,6 +19,7 @@ from instar.state.commands import configure, evolve
 from instar.table import VacuumReport, check_clock, vacuum_table
 from instar.table.housekeeping.compaction import compact_table, find_goals, find_work
 from instar.table.housekeeping.rewrite import rewrite_parts
+from instar.table.read.order import arrange_parts
 from instar.table.write.retract import delete_local
 from instar.table.write.rows import WriteOptions
 from instar.table.write.update import update_local
@@ -344,6 +345,20 @@ class Table:
         """Return what `compact` would do now, the most urgent first."""
         with self._log.pinned() as state:
             return find_work(self._services, state, find_goals(state, full=full))
+
+    def is_ordered(self, columns: Sequence[str]) -> bool:
+        """Whether the rows can be read sorted by some columns in a single pass, part after part.
+
+        That is so if the columns are the first that `order_by` names, no change of schema has broken the
+        order of old parts, and no two parts overlap. It is answered from metadata, and the answer may be no
+        for rows that are in order by chance. `compact(full=True)` restores the order. A path such as `"s.a"`
+        names a member of a struct.
+        """
+        if not columns:
+            raise UsageError("is_ordered needs a column: name those that the rows should be sorted by")
+        with self._log.pinned() as state:
+            fields = dict.fromkeys(state.history.latest.load_column(column) for column in columns)
+            return arrange_parts(self._services.chunks, state, list(fields)) is not None
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
         """Delete what nothing can reach any more and is older than the grace period, in milliseconds.

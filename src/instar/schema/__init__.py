@@ -7,7 +7,7 @@ from instar.schema.given import SchemaLike, as_schema
 from instar.schema.history import History
 from instar.schema.migrate import Migration, migrate, plan_migration
 from instar.schema.migration_type import MigrationType
-from instar.schema.order import needs_consolidation, preserves_order
+from instar.schema.order import needs_consolidation, preserves_order, stays_sorted_by
 from instar.schema.paths import format_path, parse_path
 from instar.schema.reader import Fence, check_reader
 from instar.schema.rules import PERMITTED, Change, Kind, compare
@@ -56,4 +56,5 @@ __all__ = [
     "schema_from_arrow",
     "schema_from_spark",
     "spark_json",
+    "stays_sorted_by",
 ]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from instar.schema.schema import Schema
 
-__all__ = ["needs_consolidation", "preserves_order"]
+__all__ = ["needs_consolidation", "preserves_order", "stays_sorted_by"]
 
 
 def needs_consolidation(old: Schema, new: Schema) -> bool:
@@ -39,6 +39,21 @@ def preserves_order(old: Schema, new: Schema, order_by: Sequence[int] = ()) -> b
         if [field] not in leading:
             walk.field(field, new.fields)
     return not walk.broken
+
+
+def stays_sorted_by(old: Schema, new: Schema, order_by: Sequence[int], columns: Sequence[int]) -> bool:
+    """Whether every run sorted under the old schema is, migrated, sorted by some fields of the new one.
+
+    Those that the old schema does not have are null in all rows. The others must be what rows are compared by
+    first, one after the other.
+    """
+    leading = [trail for field_id in order_by if (trail := _locate(old.fields, field_id))]
+    compared = [*leading, *([field] for field in old.fields if [field] not in leading)]
+    wanted = [trail for field_id in columns if (trail := _locate(old.fields, field_id))]
+    walk = _Walk()
+    for trail in wanted:
+        walk.key(trail, new.fields)
+    return compared[: len(wanted)] == wanted and not walk.broken
 
 
 class _Walk:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -12,12 +13,15 @@ from pyroaring import BitMap
 
 from instar.api.store import Store
 from instar.parts import PartLimits
+from instar.parts.sort import arrange_rows
 from instar.state import Place
 from instar.table import load_parts
 from instar.table.housekeeping import rewrite
 from instar.table.housekeeping.compaction import compact_table
 from instar.table.housekeeping.plan import Goals
 from instar.table.log.sheets import load_retractions
+from instar.table.read.order import arrange_parts
+from instar.table.read.rows import read_written
 from instar.table.write.append import Takes, begin_write, move_since
 from tests.tables import World
 
@@ -25,6 +29,7 @@ if TYPE_CHECKING:
     from random import Random
 
     from instar.api.table import Table
+    from instar.schema import Schema
 
 TINY = PartLimits(file_bytes=2000, buffer_bytes=4000)
 
@@ -76,6 +81,43 @@ def act(table: Table, random: Random, times: set[int]) -> None:
             table.append(pa.table(columns))
 
 
+def sorted_by(rows: list[pa.Table], schema: Schema, order_by: tuple[int, ...]) -> bool:
+    """Whether rows, one table after the other, are in order down to their times."""
+    together = pa.concat_tables(rows).combine_chunks()
+    order = arrange_rows(together, schema, order_by).order
+    return bool(np.array_equal(order, np.arange(together.num_rows)))
+
+
+def check_order(table: Table) -> None:
+    """Compare what parts say of their order, and what the table says, with the bytes."""
+    state, blob = table.state, table._services.blob
+    live = load_parts(table._services.chunks, state)
+    latest = state.history.latest
+    runs: dict[tuple[int, int, int], list[pa.Table]] = {}
+    migrated = []
+    places = live.columns["places"].to_pylist()
+    for place, written in zip(places, live.written(state.history), strict=True):
+        schema = written.schema
+        if place["ordered"]:
+            key = place["batch"], place["run"], state.history.schemas.index(schema)
+            runs.setdefault(key, []).append(
+                pa.Table.from_batches(read_written(blob, written, schema, updates=True))
+            )
+        migrated.append(pa.Table.from_batches(read_written(blob, written, latest)))
+    for (_, _, schema_id), rows in runs.items():
+        assert sorted_by(rows, state.history.schemas[schema_id], state.order_by)
+    for names in [["id"], ["b"], ["b", "id"], ["id", "b"], [latest.names[-1]]]:
+        if not set(names) <= set(latest.names):
+            continue
+        fields = [latest.load_column(name) for name in names]
+        arranged = arrange_parts(table._services.chunks, state, fields)
+        assert table.is_ordered(names) == (arranged is not None)
+        if arranged:
+            ids = tuple(field.id for field in fields)
+            pass_ = pa.concat_tables([migrated[at] for at in arranged]).select(names).combine_chunks()
+            assert sorted_by([pass_], latest.select(names), ids), names
+
+
 @pytest.mark.parametrize("order_by", [(), ("id",), ("b", "id")])
 @settings(max_examples=12)
 @given(random=st.randoms(use_true_random=False))
@@ -87,6 +129,7 @@ def test_no_reader_notices_a_compaction(order_by: tuple[str, ...], random: Rando
     times: set[int] = set()
     for _ in range(random.randint(1, 12)):
         act(table, random, times)
+        check_order(table)
         times.add(table.upper - 1)
         world.clock.now += 1
     since = table.since
@@ -103,5 +146,9 @@ def test_no_reader_notices_a_compaction(order_by: tuple[str, ...], random: Rando
     compact_table(table._services, table._log, rewrite.rewrite_parts, goals=goals)
     assert everything(table, times) == before
     assert table.since == since
+    check_order(table)
+    still = [name for name in order_by if name in table.schema.names]
+    if full and still:
+        assert table.is_ordered(still)
     assert everything(Store("memory", world.services()).table("t"), times) == before
     world.close()

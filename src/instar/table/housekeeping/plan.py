@@ -8,7 +8,7 @@ one more rewrite each.
 from __future__ import annotations
 
 from enum import StrEnum
-from functools import cmp_to_key
+from functools import cmp_to_key, partial
 from itertools import groupby
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -94,12 +94,42 @@ def plan_compaction(parts: Iterable[Candidate], goals: Goals) -> list[Compaction
     """Return what to do, the most urgent first. No part is in two jobs."""
     left = _in_order(parts, goals)
     jobs: list[CompactionJob] = []
-    for find in (_unordered, _retracted, _overlapping, _small, _outdated):
+    ways = (_together,) if goals.full and goals.sorted else _WAYS
+    for find in ways:
         found = list(find(left, goals))
         taken = {part.place for job in found for part in job.parts}
         left = [part for part in left if part.place not in taken]
         jobs += found
     return jobs
+
+
+def _together(parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
+    """Leave only what is ideal as it is: no output may overlap another, or a part that stays."""
+    known = all(part.schema_id == goals.schema_id and not _is_unordered(part) for part in parts)
+    groups = [(group, _reason(group, goals)) for group in (_ranges(parts) if known else [list(parts)])]
+    for ideal, neighbours in groupby(groups, key=lambda group: group[1] is None):
+        found = [] if ideal else list(neighbours)
+        chosen = [part for group, _ in found for part in group]
+        reasons = {reason for _, reason in found}
+        if len(chosen) > 1 or reasons - {Reason.SMALL}:
+            yield from _jobs(next(reason for reason in Reason if reason in reasons), chosen, goals)
+
+
+def _reason(parts: Sequence[Candidate], goals: Goals) -> Reason | None:
+    """Find the most urgent reason to rewrite parts that lie together."""
+    if any(_is_unordered(part) for part in parts):
+        return Reason.ORDER
+    if any(part.retracted for part in parts):
+        return Reason.RETRACTIONS
+    if len({part.run for part in parts}) > 1:
+        return Reason.OVERLAP
+    if any(part.schema_id < goals.schema_id for part in parts):
+        return Reason.SCHEMA
+    return Reason.SMALL if any(_is_small(part, goals) for part in parts) else None
+
+
+def _is_small(part: Candidate, goals: Goals) -> bool:
+    return part.size < goals.target_bytes // 2
 
 
 def _in_order(parts: Iterable[Candidate], goals: Goals) -> list[Candidate]:
@@ -171,10 +201,7 @@ def _worth_merging(parts: Sequence[Candidate], goals: Goals) -> tuple[Candidate,
 
 
 def _small(parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
-    def is_small(part: Candidate) -> bool:
-        return part.size < goals.target_bytes // 2
-
-    for small, group in groupby(parts, key=is_small):
+    for small, group in groupby(parts, key=partial(_is_small, goals=goals)):
         if not small:
             continue
         for window in _doubling(list(group), goals):
@@ -201,6 +228,9 @@ def _doubling(parts: list[Candidate], goals: Goals) -> Iterator[list[Candidate]]
 def _outdated(parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
     if goals.old_schemas or goals.full:
         yield from _jobs(Reason.SCHEMA, [part for part in parts if part.schema_id < goals.schema_id], goals)
+
+
+_WAYS: Final = (_unordered, _retracted, _overlapping, _small, _outdated)
 
 
 def _jobs(reason: Reason, parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
