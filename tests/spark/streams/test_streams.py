@@ -167,12 +167,13 @@ def test_a_streaming_query_writes_every_batch_once(
     assert stream.read(spark, "hourly").count() == 150
 
 
-def test_jobs_copy_every_row_once(spark: SparkSession, stream: instar.Stream) -> None:
-    """Repartitioned, end-of-day and archive tables have the rows of regular ones, late ones too."""
+def test_jobs_copy_every_row_once(spark: SparkSession, stream: instar.Stream, tmp_path: Path) -> None:
+    """Repartitioned, end-of-day and archive tables have the rows of regular ones, late and compacted too."""
     stream.write(_events(spark, 200, 5), version="v0.0.1")
     assert stream.repartition(spark, by="billed").rows == 200
     stream.evolve(FIRST.replace("amount int", "amount bigint"), version="v0.0.2")
     stream.write(_events(spark, 40, 5), version="v0.0.2")
+    instar.open(tmp_path / "lake").table("billing/events/1d/2025-03-02").compact(full=True)
     assert stream.repartition(spark, by="billed").rows == 40
     assert _rows(stream.read(spark, "repartitioned")) == _rows(stream.read(spark))
     assert str(stream.tables("repartitioned")[0].start) == "2025-03-02"
