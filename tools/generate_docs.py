@@ -32,9 +32,10 @@ NOTICE = "<!-- Made by `./dev fix` from the code; edit the docstrings there. -->
 
 
 def error_classes(root: type[errors.InstarError] = errors.InstarError) -> Iterator[type[errors.InstarError]]:
-    """Yield a class and all below it, in the order in which they are written."""
+    """Yield a class and all below it, in the order in which they are drawn."""
     yield root
-    for child in root.__subclasses__():
+    drawn = {word: place for place, word in enumerate((errors.__doc__ or "").split())}
+    for child in sorted(root.__subclasses__(), key=lambda kind: drawn.get(kind.__name__, len(drawn))):
         yield from error_classes(child)
 
 

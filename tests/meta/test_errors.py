@@ -18,7 +18,7 @@ CLASSES = list(error_classes())
 
 @pytest.mark.parametrize("kind", CLASSES)
 def test_every_error_lives_in_errors_and_is_public(kind: type[InstarError]) -> None:
-    """No other module defines an error, so one file shows them all."""
+    """No other package defines an error; all go by their public address, in tracebacks and in pickles."""
     assert kind.__module__ == errors.__name__
     assert kind.__name__ in errors.__all__
 

@@ -1,0 +1,132 @@
+"""Every error that instar raises, grouped by what the caller should do next.
+
+    InstarError
+    ├── UsageError                      change the call
+    │   ├── InvalidSchemaError          a schema text or value that cannot be read; says where
+    │   │   └── UnsupportedTypeError    a type that a table cannot hold
+    │   ├── AmbiguousEvolutionError     a rename, or a drop and an add? only the caller knows
+    │   ├── InvalidNameError            a table name or path that is not allowed
+    │   ├── InvalidEventError           an OpenLineage event that cannot be understood; nothing of it is kept
+    │   ├── DataMismatchError           data that does not fit the table; says column, row and why
+    │   ├── MissingExtraError           something that has to be installed is not: says what
+    │   └── FormatTooNewError           written by a newer instar: upgrade
+    ├── NotFoundError                   name something that exists
+    │   ├── StoreNotFoundError
+    │   ├── TableNotFoundError
+    │   ├── StreamNotFoundError
+    │   ├── EntityNotFoundError         a dataset, job, run or version that lineage does not know
+    │   ├── SchemaNotFoundError
+    │   └── ColumnNotFoundError
+    ├── ConflictError                   reload and retry
+    │   ├── SchemaMismatchError         compare_and_evolve_schema expected another schema
+    │   ├── UpperMismatchError          an append expected another upper
+    │   ├── PartsGoneError              a compaction's inputs were replaced meanwhile
+    │   ├── TableExistsError
+    │   ├── StreamExistsError
+    │   ├── VersionConflictError        a version of a stream is known with another schema
+    │   └── LeadershipLostError         another evolver leads now
+    ├── IncompatibleSchemaError         against the evolution rules: make another change
+    ├── FencedError                     open again at the latest schema
+    │   ├── ReaderFencedError
+    │   └── WriterFencedError
+    ├── CommitOutcomeUnknownError       look before retrying
+    ├── CorruptTableError               stop: stored bytes are not what was written
+    ├── NegativeCountError              a row was retracted more often than it was added: add it back
+    ├── CountOverflowError              a row is there more often than 64 bits can count: retract some
+    ├── SkippingViolationError          a proof about a part was wrong: read everything, and report it
+    └── StorageError                    the store did not do it
+        ├── StorageDeniedError          it does not allow it
+        └── StorageTimeoutError         the store may or may not have done it
+
+Each class has a stable `code`, typed fields, and builds its own message: what, why, what next.
+`DISPOSITIONS` gives each class its process exit code and HTTP status.
+"""
+
+from instar.errors.base import InstarError
+from instar.errors.conflict import (
+    ConflictError,
+    LeadershipLostError,
+    PartsGoneError,
+    SchemaMismatchError,
+    StreamExistsError,
+    TableExistsError,
+    UpperMismatchError,
+    VersionConflictError,
+)
+from instar.errors.dispositions import DISPOSITIONS, Disposition, disposition
+from instar.errors.evolution import FencedError, IncompatibleSchemaError, ReaderFencedError, WriterFencedError
+from instar.errors.integrity import (
+    CorruptTableError,
+    CountOverflowError,
+    NegativeCountError,
+    SkippingViolationError,
+)
+from instar.errors.not_found import (
+    ColumnNotFoundError,
+    EntityNotFoundError,
+    NotFoundError,
+    SchemaNotFoundError,
+    StoreNotFoundError,
+    StreamNotFoundError,
+    TableNotFoundError,
+)
+from instar.errors.storage import (
+    CommitOutcomeUnknownError,
+    StorageDeniedError,
+    StorageError,
+    StorageTimeoutError,
+)
+from instar.errors.usage import (
+    AmbiguousEvolutionError,
+    DataMismatchError,
+    FormatTooNewError,
+    InvalidEventError,
+    InvalidNameError,
+    InvalidSchemaError,
+    MissingExtraError,
+    UnsupportedTypeError,
+    UsageError,
+)
+
+__all__ = [
+    "DISPOSITIONS",
+    "AmbiguousEvolutionError",
+    "ColumnNotFoundError",
+    "CommitOutcomeUnknownError",
+    "ConflictError",
+    "CorruptTableError",
+    "CountOverflowError",
+    "DataMismatchError",
+    "Disposition",
+    "EntityNotFoundError",
+    "FencedError",
+    "FormatTooNewError",
+    "IncompatibleSchemaError",
+    "InstarError",
+    "InvalidEventError",
+    "InvalidNameError",
+    "InvalidSchemaError",
+    "LeadershipLostError",
+    "MissingExtraError",
+    "NegativeCountError",
+    "NotFoundError",
+    "PartsGoneError",
+    "ReaderFencedError",
+    "SchemaMismatchError",
+    "SchemaNotFoundError",
+    "SkippingViolationError",
+    "StorageDeniedError",
+    "StorageError",
+    "StorageTimeoutError",
+    "StoreNotFoundError",
+    "StreamExistsError",
+    "StreamNotFoundError",
+    "TableExistsError",
+    "TableNotFoundError",
+    "UnsupportedTypeError",
+    "UpperMismatchError",
+    "UsageError",
+    "VersionConflictError",
+    "WriterFencedError",
+    "disposition",
+]

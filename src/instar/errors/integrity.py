@@ -1,0 +1,68 @@
+"""Errors that say stop: stored bytes, counts or proofs are not what they must be."""
+
+from __future__ import annotations
+
+from instar.errors.base import InstarError
+
+__all__ = ["CorruptTableError", "CountOverflowError", "NegativeCountError", "SkippingViolationError"]
+
+
+class CorruptTableError(InstarError):
+    """A stored object is not what was written, or `missing`; nothing is guessed from it."""
+
+    code = "corrupt-table"
+
+    def __init__(self, what: str, why: str, *, missing: bool = False) -> None:
+        self.what = what
+        self.why = why
+        self.missing = missing
+        super().__init__(
+            f"{what} is corrupt: {why}. Restore this object from a backup; instar will not guess."
+        )
+
+
+class NegativeCountError(InstarError):
+    """More retractions of a row than additions; a snapshot would miss rows, so there is none."""
+
+    code = "negative-count"
+
+    def __init__(self, row: str, count: int | None) -> None:
+        self.row = row
+        self.count = count
+        known = "less than 0" if count is None else count
+        super().__init__(
+            f"a row was retracted more often than it was added: its count is {known}. Find out who retracted "
+            f"it, and add it back. The row: {row}"
+        )
+
+
+class CountOverflowError(InstarError):
+    """The diffs of a row add up to a number that 64 bits cannot hold; a snapshot cannot show the row."""
+
+    code = "count-overflow"
+
+    def __init__(self, row: str, count: int | None) -> None:
+        self.row = row
+        self.count = count
+        known = "a number" if count is None else count
+        super().__init__(
+            f"the diffs of a row add up to {known}, which is more than 64 bits can hold. Find out who gave "
+            f"diffs that large, and retract the row as often. The row: {row}"
+        )
+
+
+class SkippingViolationError(InstarError):
+    """A part was proved not to be needed, and then a row of it was: statistics or the proof are wrong."""
+
+    code = "skipping-violation"
+
+    def __init__(self, table: str, part: str, condition: str, bounds: str, row: str) -> None:
+        self.table = table
+        self.part = part
+        self.condition = condition
+        self.bounds = bounds
+        self.row = row
+        super().__init__(
+            f"`{table}` must not skip part {part} for {condition}: {bounds}, but there is {row}. Set its "
+            "option skipping to 'off', which reads everything, and report this: no query may miss a row."
+        )

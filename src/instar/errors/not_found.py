@@ -1,0 +1,98 @@
+"""Errors about a name that nothing has."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from instar.errors.base import InstarError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "ColumnNotFoundError",
+    "EntityNotFoundError",
+    "NotFoundError",
+    "SchemaNotFoundError",
+    "StoreNotFoundError",
+    "StreamNotFoundError",
+    "TableNotFoundError",
+]
+
+
+class NotFoundError(InstarError):
+    """The thing that was named does not exist."""
+
+    code = "not-found"
+
+
+class StoreNotFoundError(NotFoundError):
+    """There is no store at the location."""
+
+    code = "store-not-found"
+
+    def __init__(self, location: str) -> None:
+        self.location = location
+        super().__init__(
+            f"there is no instar store at {location}. Create one with `instar init {location}`, "
+            "or check the path."
+        )
+
+
+class TableNotFoundError(NotFoundError):
+    """There is no table of that name in the store, or it was dropped."""
+
+    code = "table-not-found"
+
+    def __init__(self, name: str, *, dropped: bool = False) -> None:
+        self.name = name
+        self.dropped = dropped
+        why = "was dropped" if dropped else "does not exist"
+        super().__init__(f"table `{name}` {why}. `instar tables` lists what there is.")
+
+
+class StreamNotFoundError(NotFoundError):
+    """There is no stream of that name in the store."""
+
+    code = "stream-not-found"
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(f"stream `{name}` does not exist. `instar stream list` lists what there is.")
+
+
+class EntityNotFoundError(NotFoundError):
+    """Lineage knows no such dataset, job, run, version or tag."""
+
+    code = "entity-not-found"
+
+    def __init__(self, kind: str, name: str) -> None:
+        self.kind = kind
+        self.name = name
+        super().__init__(f"{kind} {name!r} is not known. Check the spelling, or send an event that names it.")
+
+
+class SchemaNotFoundError(NotFoundError):
+    """The table's history has no schema of that id."""
+
+    code = "schema-not-found"
+
+    def __init__(self, table: str, schema_id: int, *, latest: int) -> None:
+        self.table = table
+        self.schema_id = schema_id
+        self.latest = latest
+        super().__init__(f"table `{table}` has no schema {schema_id}: its schemas are 0 to {latest}.")
+
+
+class ColumnNotFoundError(NotFoundError):
+    """No column of the schema is at that path."""
+
+    code = "column-not-found"
+
+    def __init__(self, path: str, *, known: Sequence[str]) -> None:
+        self.path = path
+        self.known = tuple(known)
+        close = get_close_matches(path, self.known, n=1)
+        hint = f" Did you mean `{close[0]}`?" if close else ""
+        super().__init__(f"there is no column `{path}`: the columns are {', '.join(self.known)}.{hint}")

@@ -1,0 +1,45 @@
+"""Errors of the store: it failed, it refused, or nobody can tell whether it did what was asked."""
+
+from __future__ import annotations
+
+from instar.errors.base import InstarError
+
+__all__ = ["CommitOutcomeUnknownError", "StorageDeniedError", "StorageError", "StorageTimeoutError"]
+
+
+class CommitOutcomeUnknownError(InstarError):
+    """The store stopped answering after the commit was sent, and whether it landed could not be found out."""
+
+    code = "commit-outcome-unknown"
+
+    def __init__(self, table: str, commit_id: str, why: str) -> None:
+        self.table = table
+        self.commit_id = commit_id
+        self.why = why
+        super().__init__(
+            f"commit {commit_id} to `{table}` may or may not have landed: {why}. "
+            f"Run `instar log {table}` before retrying."
+        )
+
+
+class StorageError(InstarError):
+    """The store refused or failed, and it is certain that nothing happened."""
+
+    code = "storage"
+
+    def __init__(self, operation: str, why: str) -> None:
+        self.operation = operation
+        self.why = why
+        super().__init__(f"{operation} failed: {why}")
+
+
+class StorageDeniedError(StorageError):
+    """The store does not allow it to this user, or to anybody: it may be read only."""
+
+    code = "storage-denied"
+
+
+class StorageTimeoutError(StorageError):
+    """The store did not answer: the operation may or may not have happened."""
+
+    code = "storage-timeout"

@@ -1,0 +1,161 @@
+"""Errors that ask for another call: what was given cannot be understood, used or kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from instar.errors.base import InstarError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = [
+    "AmbiguousEvolutionError",
+    "DataMismatchError",
+    "FormatTooNewError",
+    "InvalidEventError",
+    "InvalidNameError",
+    "InvalidSchemaError",
+    "MissingExtraError",
+    "UnsupportedTypeError",
+    "UsageError",
+]
+
+
+class UsageError(InstarError):
+    """The call itself is wrong: nothing was done, and the same call will fail again."""
+
+    code = "usage"
+
+
+class InvalidSchemaError(UsageError):
+    """A schema text or value cannot be understood; `position` is an offset into `text`."""
+
+    code = "invalid-schema"
+
+    def __init__(self, problem: str, *, text: str | None = None, position: int | None = None) -> None:
+        self.problem = problem
+        self.text = text
+        self.position = position
+        super().__init__(_with_caret(problem, text, position))
+
+
+class UnsupportedTypeError(InvalidSchemaError):
+    """A type that a table cannot hold without losing something."""
+
+    code = "unsupported-type"
+
+    def __init__(
+        self,
+        type_name: str,
+        why: str,
+        *,
+        path: str | None = None,
+        text: str | None = None,
+        position: int | None = None,
+    ) -> None:
+        self.type_name = type_name
+        self.why = why
+        self.path = path
+        where = f" of column `{path}`" if path else ""
+        super().__init__(f"type {type_name}{where} cannot be held: {why}", text=text, position=position)
+
+
+class AmbiguousEvolutionError(UsageError):
+    """Two schemas compared by name leave open whether a column was renamed or replaced."""
+
+    code = "ambiguous-evolution"
+
+    def __init__(self, candidates: Sequence[tuple[str, str]]) -> None:
+        self.candidates = tuple(candidates)
+        lines = "".join(
+            f"\n  - is `{new}` the old `{old}` renamed, or a new column?" for old, new in self.candidates
+        )
+        super().__init__(
+            f"the change cannot be decided from names alone:{lines}\n"
+            "Rename first to keep the values, or drop first to let them go; then evolve to the schema."
+        )
+
+
+class InvalidNameError(UsageError):
+    """A name from outside that could mean something else inside the store."""
+
+    code = "invalid-name"
+
+    def __init__(self, name: str, why: str) -> None:
+        self.name = name
+        self.why = why
+        super().__init__(f"{name!r} is not a usable name: {why}")
+
+
+class InvalidEventError(UsageError):
+    """An OpenLineage event, or something else that was sent to the service, cannot be understood."""
+
+    code = "invalid-event"
+
+    def __init__(self, why: str) -> None:
+        self.why = why
+        super().__init__(f"this cannot be taken in, and nothing of it was kept: {why}")
+
+
+class DataMismatchError(UsageError):
+    """Data does not fit the table, and nothing of it was written; `row` counts from 0."""
+
+    code = "data-mismatch"
+
+    def __init__(
+        self, column: str, reason: str, *, row: int | None = None, sample: str | None = None
+    ) -> None:
+        self.column = column
+        self.reason = reason
+        self.row = row
+        self.sample = sample
+        where = "" if row is None else f" Row {row}, counted from 0: {sample}"
+        super().__init__(f"column `{column}` of the data does not fit: {reason}.{where}")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        """Travel between processes: an executor raises it, and the driver shows it."""
+        return _rebuild_mismatch, (self.column, self.reason, self.row, self.sample)
+
+
+class MissingExtraError(UsageError):
+    """What was asked for needs packages that come with an extra of instar."""
+
+    code = "missing-extra"
+
+    def __init__(self, extra: str) -> None:
+        self.extra = extra
+        super().__init__(
+            f"this needs packages that are not installed. Install them: pip install 'instar[{extra}]'"
+        )
+
+
+class FormatTooNewError(UsageError):
+    """The stored format is newer than this instar understands."""
+
+    code = "format-too-new"
+
+    def __init__(self, what: str, *, found: int, supported: int) -> None:
+        self.what = what
+        self.found = found
+        self.supported = supported
+        super().__init__(
+            f"{what} is written in format {found}, and this instar reads formats up to {supported}. "
+            "Upgrade instar to open it."
+        )
+
+
+def _rebuild_mismatch(column: str, reason: str, row: int | None, sample: str | None) -> DataMismatchError:
+    return DataMismatchError(column, reason, row=row, sample=sample)
+
+
+def _with_caret(problem: str, text: str | None, position: int | None) -> str:
+    """Point at the offending place of a text, on the line that holds it."""
+    if text is None or position is None:
+        return problem
+    start = text.rfind("\n", 0, position) + 1
+    end = text.find("\n", position)
+    line = text[start : end if end >= 0 else len(text)]
+    number = text.count("\n", 0, position) + 1
+    column = position - start
+    return f"{problem}\n  line {number}, column {column + 1}:\n    {line}\n    {' ' * column}^"
