@@ -230,7 +230,8 @@ def test_what_is_consolidated_is_skipped_too(session: SparkSession, store: Store
     made = store.create_table("retracted", "id bigint, s string")
     for part in range(4):
         made.append(numbers(range(part * ROWS, part * ROWS + ROWS)).select(["id", "s"]))
-    made.delete("id % 10 = 3", session)
+    gone = numbers(range(3, 40, 10)).select(["id", "s"])
+    made.apply(gone.append_column("_diff", pa.array([-1] * gone.num_rows)))
     frame = made.read(session)
     assert ids(frame) == [number for number in range(40) if number % 10 != 3]
     some = frame.where("id between 12 and 14")
@@ -238,6 +239,18 @@ def test_what_is_consolidated_is_skipped_too(session: SparkSession, store: Store
     scan, merge = instar.scan_reports(some)
     assert scan.total + merge.total == made.state.totals.parts
     assert scan.read + merge.read == 2
+
+
+def test_parts_with_deleted_rows_are_skipped_as_others_are(session: SparkSession, store: Store) -> None:
+    """Rows that are retracted by position are taken out of the same scan, and cost no second one."""
+    made = store.create_table("deleted", "id bigint, s string")
+    for part in range(4):
+        made.append(numbers(range(part * ROWS, part * ROWS + ROWS)).select(["id", "s"]))
+    made.delete("id % 10 = 3", session)
+    some = made.read(session).where("id between 12 and 14")
+    assert ids(some) == [12, 14]
+    (scan,) = instar.scan_reports(some)
+    assert (scan.total, scan.read) == (4, 1)
 
 
 def test_a_query_that_has_run_is_reported_all_the_same(session: SparkSession, table: Table) -> None:
