@@ -20,6 +20,7 @@ from instar.skipping import Conjunct
 from instar.spark.source.table_options import TableOptions
 from instar.state.options import OPTIONS
 from instar.table import VacuumReport
+from instar.table.housekeeping.retention import RETENTION
 from instar.table.read.audit import Policy
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ TABLE_OPTIONS: Final = {
     "skipping": "whether parts are skipped, and checked ([modes](skipping.md#modes))",
     "skipping_sample": "percent of the skipped parts that are checked in mode `on`",
     "skipping_budget": "bytes that such checks may read beyond one percent of what queries read",
+    "retention": "how much history `Table.retain` keeps ([retention](maintenance.md#retention))",
 }
 _DEFAULTS: Final = {"skipping": "mode", "skipping_sample": "sample", "skipping_budget": "budget"}
 
@@ -252,7 +254,11 @@ def _string(node: ast.stmt | None) -> str | None:
 def _table_options() -> Iterator[tuple[Any, ...]]:
     _check_same(TABLE_OPTIONS, OPTIONS)
     for name, meaning in TABLE_OPTIONS.items():
-        yield f"`{name}`", OPTIONS[name], f"`{getattr(Policy(), _DEFAULTS[name])}`", meaning
+        yield f"`{name}`", OPTIONS[name], f"`{_default(name)}`", meaning
+
+
+def _default(name: str) -> object:
+    return RETENTION if name == "retention" else getattr(Policy(), _DEFAULTS[name])
 
 
 def _source_options() -> Iterator[tuple[str, str, str]]:

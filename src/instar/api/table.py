@@ -18,6 +18,7 @@ from instar.schema.matching import match_by_name
 from instar.state.commands import configure, evolve
 from instar.table import VacuumReport, check_clock, vacuum_table
 from instar.table.housekeeping.compaction import compact_table, find_goals, find_work
+from instar.table.housekeeping.retention import retain_table
 from instar.table.housekeeping.rewrite import rewrite_parts
 from instar.table.read.order import arrange_parts
 from instar.table.write.retract import delete_local
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from instar.table import Services, TableLog
     from instar.table.housekeeping.compaction import CompactionReport
     from instar.table.housekeeping.plan import CompactionJob
+    from instar.table.housekeeping.retention import RetentionReport
     from instar.table.housekeeping.rewrite import Output, Work
     from instar.table.read.report import ScanReport
 
@@ -359,6 +361,15 @@ class Table:
         with self._log.pinned() as state:
             fields = dict.fromkeys(state.history.latest.load_column(column) for column in columns)
             return arrange_parts(self._services.chunks, state, list(fields)) is not None
+
+    def retain(self, *, dry_run: bool = False) -> RetentionReport:
+        """Let go of history that is older than the option `retention` says: a week, unless told otherwise.
+
+        `since` moves, and earlier times cannot be read any more. Compaction may then leave out rows that were
+        deleted before it. Readers keep what they hold. Tables whose times are not those of the clock keep all
+        of their history; the report says so. With `dry_run`, only the report is made.
+        """
+        return retain_table(self._services, self._log, dry_run=dry_run)
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
         """Delete what nothing can reach any more and is older than the grace period, in milliseconds.

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,7 +19,6 @@ __all__ = [
     "StoreOption",
     "TableArgument",
     "open_store",
-    "parse_duration",
     "snapshot_at",
 ]
 
@@ -59,8 +57,6 @@ TableArgument = Annotated[
     str, typer.Argument(help="The table's name, such as billing/events.", show_default=False)
 ]
 
-_UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-
 
 def open_store(location: str, consensus: str | None) -> Store:
     """Open a store that must be there."""
@@ -70,13 +66,3 @@ def open_store(location: str, consensus: str | None) -> Store:
 def snapshot_at(table: Table, as_of: int | None) -> Snapshot:
     """Return the rows of a table as of a time; of one that ends before it, all of them."""
     return table.snapshot(as_of=None if as_of is None or as_of >= table.upper else as_of)
-
-
-def parse_duration(text: str) -> int:
-    """Read a duration such as `90s`, `24h` or `7d`, and return milliseconds."""
-    match = re.fullmatch(r"(\d{1,9})(ms|s|m|h|d)", text.strip())
-    if match is None:
-        raise UsageError(
-            f"{text!r} is not a duration: write a number and a unit, such as 90s, 30m, 24h or 7d"
-        )
-    return int(match[1]) * _UNITS[match[2]]

@@ -8,8 +8,8 @@ from typing import Annotated
 import typer
 
 from instar.cli.lineage import DatabaseOption, require_lineage
-from instar.cli.options import parse_duration
 from instar.cli.output import JsonOption, console, print_json
+from instar.state.options import parse_duration
 
 __all__ = ["serve"]
 

@@ -67,7 +67,8 @@ def plan_changes(
     end = state.upper if upper is None else upper
     if 0 < since < state.since or (upper is not None and since < upper <= state.since):
         raise UsageError(
-            f"cannot listen to `{state.name}` from {since}: times before {state.since} have been merged"
+            f"cannot listen to `{state.name}` from {since}: times before {state.since} have been merged. "
+            "Read a snapshot, and listen to what came after it"
         )
     live = load_parts(chunks, state, (), (PLACES, TIMES, FILES))
     earliest, latest, _ = live.times

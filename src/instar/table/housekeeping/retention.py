@@ -1,0 +1,68 @@
+"""Retention: how far back a table can be read. Older times may be merged, and rows deleted then may go.
+
+Only tables whose times are those of the clock, in milliseconds, can be aged by it. Their own commits tell:
+each says when it was made, beside the time that it gave its rows.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from instar.state import Appended
+from instar.state.options import parse_duration
+from instar.table.write.append import move_since
+
+if TYPE_CHECKING:
+    from instar.state import TableState
+    from instar.table.log.table_log import TableLog
+    from instar.table.services import Services
+
+__all__ = ["RETENTION", "RetentionReport", "retain_table"]
+
+RETENTION: Final = "7d"
+"""How long history is kept if neither the table nor the store says otherwise."""
+
+_COMMITS: Final = 100
+"""How many of the last commits are looked at, to tell what a table's times are."""
+_APART_MS: Final = 60 * 60 * 1000
+"""How far a time may be from the clock at its commit."""
+
+
+class RetentionReport(NamedTuple):
+    """What became of `since`."""
+
+    before: int
+    """Where it was."""
+    since: int
+    """The earliest time that can be read now."""
+    kept: str | None = None
+    """Why the table keeps all of its history, if it does."""
+
+
+def retain_table(services: Services, log: TableLog, *, dry_run: bool = False) -> RetentionReport:
+    """Move `since` as far as the option `retention` says. It never goes back; readers keep their states."""
+    state = log.load()
+    chosen = str({**services.defaults, **state.options}.get("retention", RETENTION))
+    if chosen == "off":
+        return RetentionReport(state.since, state.since, "its retention is off")
+    why = _why_not(services, log, state)
+    if why is not None:
+        return RetentionReport(state.since, state.since, why)
+    since = max(state.since, min(services.clock() - parse_duration(chosen), state.upper - 1))
+    if since > state.since and not dry_run:
+        move_since(log, since)
+    return RetentionReport(state.since, since)
+
+
+def _why_not(services: Services, log: TableLog, state: TableState) -> str | None:
+    """Say why the clock may not decide how old the times of a table are."""
+    if state.upper > services.clock() + _APART_MS:
+        return "its times are not those of the clock: they are ahead of it"
+    seen = False
+    for entry in log.entries(max(0, state.seqno + 1 - _COMMITS)):
+        for step in entry.commit.steps:
+            if isinstance(step, Appended) and entry.commit.table_id == state.table_id:
+                seen = True
+                if abs(step.batch.upper - 1 - entry.commit.at) > _APART_MS:
+                    return "its times are not those of the clock: rows came with times of their own"
+    return None if seen else "no recent commit tells whether its times are those of the clock"
