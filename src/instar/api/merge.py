@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from instar.api.writing import as_commit, is_spark_frame
+from instar.api.writing import is_spark_frame, report_commit
 from instar.table.write.merge import Clause, When, check_clauses, merge_local
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from instar.api.writing import Commit, Data
-    from instar.table import Services, TableLog
+    from instar.table import Committed, Services, TableLog
 
 __all__ = ["Merge"]
 
@@ -59,11 +59,14 @@ class Merge:
         `UsageError`. A Spark frame is merged there, under its session's settings.
         """
         check_clauses(self._log.load().history.latest, self._on, self._clauses)
+        return report_commit(self._services, self._log, "merge", self._write, data=self._data)
+
+    def _write(self) -> Committed:
         if is_spark_frame(self._data):
             from instar.spark import merge_frame_into  # noqa: PLC0415 -- only then
 
-            return as_commit(merge_frame_into(self._services, self._log, self._data, self._on, self._clauses))
-        return as_commit(merge_local(self._services, self._log, self._data, self._on, self._clauses))
+            return merge_frame_into(self._services, self._log, self._data, self._on, self._clauses)
+        return merge_local(self._services, self._log, self._data, self._on, self._clauses)
 
     def _with(self, clause: Clause) -> Merge:
         """Return the same with another clause: a merge that was begun can be gone on with in several ways."""

@@ -10,7 +10,7 @@ from instar.api.history import describe_entry, schema_of
 from instar.api.listen import Listen
 from instar.api.merge import Merge
 from instar.api.snapshot import Snapshot
-from instar.api.writing import as_commit, upsert_data, write_data
+from instar.api.writing import report_commit, upsert_data, write_data
 from instar.arguments import checked_methods
 from instar.errors import UsageError
 from instar.schema import Schema, SchemaUpdate, as_schema
@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from instar.api.writing import Commit, Data
     from instar.schema import SchemaLike
     from instar.state import ConfigValue, Step, TableState
-    from instar.table import Services, TableLog
+    from instar.table import Committed, Services, TableLog
     from instar.table.housekeeping.compaction import CompactionReport
     from instar.table.housekeeping.plan import CompactionJob
     from instar.table.housekeeping.retention import RetentionReport
@@ -147,10 +147,10 @@ class Table:
         out again, up to five times; then `ConflictError` is raised.
         """
         if spark is None:
-            return as_commit(delete_local(self._services, self._log, where))
+            return self._report("delete", lambda: delete_local(self._services, self._log, where))
         from instar.spark import delete_rows  # noqa: PLC0415 -- only who needs Spark loads it
 
-        return as_commit(delete_rows(spark, self._services, self._log, where))
+        return self._report("delete", lambda: delete_rows(spark, self._services, self._log, where))
 
     def update(
         self, values: Mapping[str, str], where: str | None = None, spark: SparkSession | None = None
@@ -163,10 +163,10 @@ class Table:
         twice, as it went and as it came.
         """
         if spark is None:
-            return as_commit(update_local(self._services, self._log, values, where))
+            return self._report("update", lambda: update_local(self._services, self._log, values, where))
         from instar.spark import update_rows  # noqa: PLC0415 -- only who needs Spark loads it
 
-        return as_commit(update_rows(spark, self._services, self._log, values, where))
+        return self._report("update", lambda: update_rows(spark, self._services, self._log, values, where))
 
     def merge(self, data: Data, on: Sequence[str]) -> Merge:
         """Begin to merge data into the table: add clauses, then `execute()`.
@@ -382,6 +382,9 @@ class Table:
             check_clock(self._services)
         table_id = self._log.table_id
         return vacuum_table(self._services, self.name, grace_ms=grace_ms, dry_run=dry_run, table_id=table_id)
+
+    def _report(self, operation: str, write: Callable[[], Committed]) -> Commit:
+        return report_commit(self._services, self._log, operation, write)
 
     def _evolve(self, expected_id: int | None, schema: SchemaLike) -> int:
         def decide(state: TableState | None) -> tuple[Step, ...]:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from instar.reporting import Input, Output, reported
 from instar.state import Appended
 from instar.table.write.rows import append_rows
 from instar.table.write.store import LocalRows
 from instar.table.write.upsert import check_key, upsert_local
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from instar.table import Committed, Services, TableLog
     from instar.table.write.rows import WriteOptions
 
-__all__ = ["Commit", "Data", "as_commit", "upsert_data", "write_data"]
+__all__ = ["Commit", "Data", "as_commit", "report_commit", "upsert_data", "write_data"]
 
 Data = Any
 """A Spark DataFrame, or what `instar.parts.open_stream` takes."""
@@ -35,24 +38,61 @@ class Commit(NamedTuple):
 def write_data(services: Services, log: TableLog, data: Data, options: WriteOptions) -> Commit:
     """Store rows and commit them."""
     options.check()
-    if is_spark_frame(data):
-        from instar.spark import FrameRows  # noqa: PLC0415 -- only then
 
-        committed = append_rows(services, log, FrameRows(data), options)
-    else:
-        committed = append_rows(services, log, LocalRows(data), options)
-    return as_commit(committed, options.token)
+    def write() -> Committed:
+        if is_spark_frame(data):
+            from instar.spark import FrameRows  # noqa: PLC0415 -- only then
+
+            return append_rows(services, log, FrameRows(data), options)
+        return append_rows(services, log, LocalRows(data), options)
+
+    return report_commit(services, log, "apply" if options.updates else "append", write, options.token, data)
 
 
 def upsert_data(services: Services, log: TableLog, data: Data) -> Commit:
     """Replace the rows that have the same key."""
     state = log.load()
     check_key(state)
-    if is_spark_frame(data):
-        from instar.spark import upsert_frame  # noqa: PLC0415 -- only then
 
-        return as_commit(upsert_frame(services, log, data, state))
-    return as_commit(upsert_local(services, log, data))
+    def write() -> Committed:
+        if is_spark_frame(data):
+            from instar.spark import upsert_frame  # noqa: PLC0415 -- only then
+
+            return upsert_frame(services, log, data, state)
+        return upsert_local(services, log, data)
+
+    return report_commit(services, log, "upsert", write, data=data)
+
+
+def report_commit(
+    services: Services,
+    log: TableLog,
+    operation: str,
+    write: Callable[[], Committed],
+    token: str | None = None,
+    data: Data = None,
+) -> Commit:
+    """Write, and let OpenLineage know if somebody wants to hear of it."""
+    location = services.blob.url
+    with reported(operation, location, log.name) as run:
+        if run.wanted and is_spark_frame(data):
+            run.inputs += _tables_read(data, location)
+        committed = write()
+        commit = as_commit(committed, token)
+        schema = committed[0].history.schemas[commit.schema_id] if run.wanted else None
+        run.outputs.append(Output(location, log.name, schema, str(commit.seqno), commit.rows))
+    return commit
+
+
+def _tables_read(frame: Data, location: str) -> list[Input]:
+    """Return the tables that a Spark frame is made from, as far as its plan shows them."""
+    from instar.spark import reports_of  # noqa: PLC0415 -- only who needs Spark loads it
+
+    try:
+        names = {report.table for report in reports_of(frame)}
+    except Exception:  # noqa: BLE001 -- reporting never fails a write; the write itself says what is wrong
+        return []
+    return [Input(location, name) for name in sorted(names)]
 
 
 def as_commit(committed: Committed, token: str | None = None) -> Commit:

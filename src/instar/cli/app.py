@@ -22,7 +22,7 @@ from instar.cli import (
     evolver,
     explain,
     importing,
-    old_layout,
+    lineage_show,
     query,
     schema,
     serve,
@@ -60,7 +60,7 @@ app.command()(compact.compact)
 app.command()(vacuum.vacuum)
 app.command()(tables.drop)
 app.command()(serve.serve)
-app.add_typer(old_layout.app)
+app.add_typer(lineage_show.app)
 app.command()(demo.demo)
 
 

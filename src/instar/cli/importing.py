@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import contextmanager
 from enum import StrEnum
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
@@ -28,6 +28,7 @@ from instar.cli.output import (
     working,
 )
 from instar.errors import TableNotFoundError, UsageError
+from instar.reporting import Input, reading_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -108,6 +109,7 @@ def import_files(  # noqa: PLR0913 -- options of a command
                     _progress(spark, f"importing into {table}"),
                     naming_misfits(frame, files, kind),
                     cancelling(spark),
+                    reading_from([Input(*_dataset(file), same_columns=True) for file in files]),
                 ):
                     commit = target.append(frame, evolve=evolve)
             except BaseException:
@@ -140,6 +142,15 @@ def _named_format(path: str) -> str | None:
     if suffixes and suffixes[-1] in _COMPRESSED:
         suffixes.pop()
     return _SUFFIXES.get(suffixes[-1]) if suffixes else None
+
+
+def _dataset(file: str) -> tuple[str, str]:
+    """Return the namespace and name of a file as OpenLineage names it."""
+    scheme, separator, rest = file.partition("://")
+    if not separator or scheme == "file":
+        return "file", str(Path(rest if separator else file).resolve())
+    bucket, _, key = rest.partition("/")
+    return f"{scheme}://{bucket}", key
 
 
 def _find(store: Store, name: str) -> Table | None:
