@@ -75,3 +75,13 @@ def test_a_table_without_an_order_is_not_in_order(store: Store) -> None:
     assert not table.is_ordered(["a"])
     with pytest.raises(UsageError, match="needs a column"):
         table.is_ordered([])
+
+
+def test_a_full_compaction_orders_parts_that_need_it_for_different_reasons(store: Store) -> None:
+    """A part whose order is broken, and one that overlaps it and is as it should be, are merged."""
+    table = store.create_table("t", "a bigint, b bigint", order_by=["a", "b"])
+    table.append(pa.table({"a": [1, 2], "b": [9, 1]}))
+    table.evolve().drop_column("a").commit()
+    table.append(pa.table({"b": [5]}))
+    table.compact(full=True)
+    assert table.is_ordered(["b"])
