@@ -11,6 +11,7 @@ from instar.errors import StorageError, UsageError
 from instar.lineage import open_database
 from instar.service.app import Service, ServiceOptions
 from instar.service.auth import is_loopback
+from instar.service.pages.site import Site
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -35,7 +36,8 @@ def serve(
             "--tokens, or leave --host at 127.0.0.1"
         )
     with _listen(host, port) as listening:
-        service = Service(open_database(database_url), options)
+        database = open_database(database_url)
+        service = Service(database, options, Site(database))
         config = uvicorn.Config(
             service,
             log_level="warning",

@@ -1,0 +1,1 @@
+"""The pages for people: rendered here, with a little JavaScript that comes from here too."""

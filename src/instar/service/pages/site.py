@@ -1,0 +1,210 @@
+"""The pages as an ASGI application: lists with search, a dataset, a job, and the graph around either.
+
+Everything is asked through `instar.lineage.queries`. Templates escape every value, and the policy in the
+headers lets a browser load nothing that does not come from here.
+"""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import parse_qs, quote
+
+import anyio.to_thread
+import msgspec
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from starlette.responses import Response
+
+from instar.errors import InstarError, NotFoundError, UsageError, disposition
+from instar.lineage.queries.catalog import search
+from instar.lineage.queries.datasets import list_versions, show_dataset
+from instar.lineage.queries.graph import Window, lineage_graph
+from instar.lineage.queries.jobs import show_job
+from instar.lineage.queries.names import load_dataset, load_job
+from instar.lineage.queries.rows import Page
+from instar.lineage.queries.runs import list_runs
+from instar.lineage.queries.schemas import diff_schema_versions, list_schema_versions
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sqlalchemy import Connection
+    from starlette.types import Receive, Scope, Send
+
+    from instar.lineage import Database
+
+__all__ = ["Site"]
+
+_PAGE: Final = 50
+_RECENT: Final = 25
+_SCHEMAS: Final = 100
+_MAX_NODES: Final = 400
+_DEPTHS: Final = (2, 4, 8, 20)
+_KINDS: Final = {"": None, "datasets": "DATASET", "jobs": "JOB"}
+_STATIC: Final = {"style.css": "text/css", "graph.js": "text/javascript", "page.js": "text/javascript"}
+_HEADERS: Final = {
+    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+    "img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+    "Cache-Control": "no-store",
+}
+
+Query = dict[str, str]
+
+
+class Site:
+    """All pages over one database."""
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self.templates = Environment(
+            loader=PackageLoader("instar.service.pages"), autoescape=True, undefined=StrictUndefined
+        )
+        self.templates.globals["link"] = _link
+        self.templates.filters["moment"] = _moment
+        self.pages: dict[str, Callable[[Connection, Query], Response]] = {
+            "/": self._home,
+            "/dataset": self._dataset,
+            "/job": self._job,
+            "/graph.json": self._graph,
+        }
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request, which has been allowed to pass."""
+        response = await anyio.to_thread.run_sync(self._answer, scope)
+        await response(scope, receive, send)
+
+    def _answer(self, scope: Scope) -> Response:
+        path = scope["path"]
+        try:
+            if scope["method"] not in {"GET", "HEAD"}:
+                raise UsageError("pages can only be read")
+            if path.startswith("/static/"):
+                return _static(path.removeprefix("/static/"))
+            if path not in self.pages:
+                raise NotFoundError("there is nothing at this address")
+            given = parse_qs(scope["query_string"].decode("latin-1"), errors="replace", max_num_fields=20)
+            query = {name: values[-1].replace("\0", "") for name, values in given.items()}
+            with self.database.reading() as connection:
+                return self.pages[path](connection, query)
+        except InstarError as error:
+            status = disposition(error).http_status
+            return self._render("problem.html", status, title="Not here", message=str(error))
+        except ValueError as error:
+            return self._render("problem.html", 400, title="Not here", message=str(error))
+
+    def _render(self, template: str, status: int = 200, **values: Any) -> Response:  # noqa: ANN401 -- of pages
+        values.setdefault("query", {"q": "", "kind": ""})
+        text = self.templates.get_template(template).render(**values)
+        return Response(text, status, _HEADERS, media_type="text/html; charset=utf-8")
+
+    # Pages
+
+    def _home(self, connection: Connection, query: Query) -> Response:
+        kind = query.get("kind", "")
+        if kind not in _KINDS:
+            raise UsageError("kind is datasets or jobs")
+        at = _number(query.get("page"), 1)
+        text = query.get("q", "")
+        page = Page(_PAGE, (at - 1) * _PAGE)
+        found = search(connection, text, page, kind=_KINDS[kind], sort="NAME")
+        last = max(1, -(-found["totalCount"] // _PAGE))
+        asked = {"q": text, "kind": kind}
+        return self._render("home.html", title="Lineage", found=found, query=asked, at=at, last=last)
+
+    def _dataset(self, connection: Connection, query: Query) -> Response:
+        root = load_dataset(connection, query.get("ns", ""), query.get("name", ""))
+        dataset = show_dataset(connection, root)
+        schemas = list_schema_versions(connection, root, Page(_SCHEMAS))
+        ids = [schema["version"] for schema in schemas["schemaVersions"]]
+        old, new = query.get("old"), query.get("new")
+        if old is None and new is None and len(ids) > 1:
+            old, new = ids[1], ids[0]
+        diff = diff_schema_versions(connection, root, old, new) if old and new else None
+        return self._render(
+            "dataset.html",
+            title=dataset["name"],
+            dataset=dataset,
+            schemas=schemas,
+            chosen=(old, new),
+            diff=diff,
+            versions=list_versions(connection, root, Page(_RECENT)),
+            node=f"dataset:{dataset['namespace']}:{dataset['name']}",
+            near=_near(connection, f"dataset:{dataset['namespace']}:{dataset['name']}"),
+            depths=_DEPTHS,
+        )
+
+    def _job(self, connection: Connection, query: Query) -> Response:
+        uuid = load_job(connection, query.get("ns", ""), query.get("name", ""))
+        job = show_job(connection, uuid)
+        return self._render(
+            "job.html",
+            title=job["name"],
+            job=job,
+            runs=list_runs(connection, uuid, Page(_RECENT)),
+            node=f"job:{job['namespace']}:{job['name']}",
+            near=_near(connection, f"job:{job['namespace']}:{job['name']}"),
+            depths=_DEPTHS,
+        )
+
+    def _graph(self, connection: Connection, query: Query) -> Response:
+        depth = min(_number(query.get("depth"), 2), _DEPTHS[-1])
+        graph = lineage_graph(connection, query.get("node", ""), depth, Window())["graph"]
+        nodes = [
+            {
+                "id": node["id"],
+                "kind": node["type"].lower(),
+                "name": node["data"]["name"],
+                "namespace": node["data"]["namespace"],
+                "state": (node["data"].get("latestRun") or {}).get("state"),
+                "href": _link(node["type"].lower(), node["data"]["namespace"], node["data"]["name"]),
+            }
+            for node in graph
+        ]
+        edges = [[edge["origin"], edge["destination"]] for node in graph for edge in node["outEdges"]]
+        shown = {"nodes": nodes, "edges": edges, "tooMany": len(nodes) > _MAX_NODES}
+        if shown["tooMany"]:
+            shown["nodes"], shown["edges"] = [], []
+        shown["count"] = len(nodes)
+        return Response(msgspec.json.encode(shown), headers=_HEADERS, media_type="application/json")
+
+
+def _near(connection: Connection, node: str) -> dict[str, list[tuple[str, str, str]]]:
+    """Return what is one step before and after a node, for those without JavaScript."""
+    graph = lineage_graph(connection, node, 1, Window())["graph"]
+    known = {one["id"]: one for one in graph}
+    found: dict[str, list[tuple[str, str, str]]] = {"before": [], "after": []}
+    for other in graph:
+        links = {edge["destination"] for edge in other["outEdges"]}
+        entry = (other["type"].lower(), other["data"]["namespace"], other["data"]["name"])
+        if node in links:
+            found["before"].append(entry)
+        if node in known and other["id"] in {edge["destination"] for edge in known[node]["outEdges"]}:
+            found["after"].append(entry)
+    return found
+
+
+def _static(name: str) -> Response:
+    if name not in _STATIC:
+        raise NotFoundError("there is nothing at this address")
+    content = files("instar.service.pages").joinpath("static", name).read_bytes()
+    headers = {**_HEADERS, "Cache-Control": "max-age=3600"}
+    return Response(content, headers=headers, media_type=_STATIC[name])
+
+
+def _link(kind: str, namespace: str, name: str) -> str:
+    """Return the address of the page of a dataset or a job."""
+    return f"/{kind}?ns={quote(namespace, safe='')}&name={quote(name, safe='')}"
+
+
+def _moment(text: str | None) -> str:
+    return "" if text is None else text[:19].replace("T", " ")
+
+
+def _number(text: str | None, otherwise: int) -> int:
+    if text is None:
+        return otherwise
+    if not text.isdecimal() or not 0 < int(text) < 10**9:
+        raise UsageError(f"{text!r} is not a number that can be asked for")
+    return int(text)

@@ -1,0 +1,177 @@
+// The lineage graph: laid out from left to right, dragged, zoomed, and followed by pointer or keyboard.
+"use strict";
+(() => {
+  const place = document.getElementById("graph");
+  if (!place) return;
+  const SVG = "http://www.w3.org/2000/svg";
+  const WIDTH = 180, HEIGHT = 40, ACROSS = 240, DOWN = 58;
+  const tools = place.querySelector(".tools"), note = document.getElementById("graph-note");
+  const depth = document.getElementById("depth");
+  const here = place.dataset.node;
+  let view = { x: 0, y: 0, w: 800, h: 400 }, nodes = [], edges = [], svg = null;
+
+  const make = (name, attributes, parent) => {
+    const element = document.createElementNS(SVG, name);
+    for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+    if (parent) parent.append(element);
+    return element;
+  };
+  const cut = (text, length) => (text.length > length ? "…" + text.slice(1 - length) : text);
+
+  // A node stands as many columns from the one that is looked at as there are steps between them.
+  function layOut() {
+    const byId = new Map(nodes.map((node) => [node.id, node]));
+    edges = edges.filter(([from, to]) => byId.has(from) && byId.has(to));
+    const level = new Map([[byId.has(here) ? here : nodes[0].id, 0]]);
+    let waiting = [...level.keys()];
+    while (waiting.length) {
+      const next = [];
+      for (const id of waiting) {
+        for (const [from, to] of edges) {
+          if (from === id && !level.has(to)) { level.set(to, level.get(id) + 1); next.push(to); }
+          if (to === id && !level.has(from)) { level.set(from, level.get(id) - 1); next.push(from); }
+        }
+      }
+      waiting = next;
+    }
+    const columns = new Map();
+    for (const node of nodes) {
+      const at = level.get(node.id) ?? 0;
+      if (!columns.has(at)) columns.set(at, []);
+      columns.get(at).push(node);
+    }
+    for (const [at, some] of columns) {
+      some.forEach((node, index) => { node.x = at * ACROSS; node.y = (index - (some.length - 1) / 2) * DOWN; });
+    }
+  }
+
+  const path = (from, to) => {
+    const x1 = from.x + WIDTH, y1 = from.y + HEIGHT / 2, x2 = to.x, y2 = to.y + HEIGHT / 2;
+    const bend = Math.max(40, Math.abs(x2 - x1) / 2);
+    return `M${x1},${y1} C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`;
+  };
+  const show = () => svg.setAttribute("viewBox", `${view.x} ${view.y} ${view.w} ${view.h}`);
+
+  function draw() {
+    if (svg) svg.remove();
+    svg = make("svg", { role: "group", "aria-label": "Lineage graph" }, place);
+    const defs = make("defs", {}, svg);
+    const marker = make("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7,
+      markerHeight: 7, orient: "auto" }, defs);
+    make("path", { d: "M0,0 L8,4 L0,8 z", class: "arrow" }, marker);
+    const byId = new Map(nodes.map((node) => [node.id, node]));
+    const lines = edges.map(([from, to]) => {
+      const line = make("path", { class: "edge", "marker-end": "url(#arrow)" }, svg);
+      const update = () => line.setAttribute("d", path(byId.get(from), byId.get(to)));
+      update();
+      return { from, to, update };
+    });
+    for (const node of nodes) {
+      const failed = node.state === "FAILED" ? " failed" : "";
+      const group = make("g", { class: `node ${node.kind}${node.id === here ? " here" : ""}${failed}`, tabindex: 0,
+        role: "link", "aria-label": `${node.kind} ${node.name}` }, svg);
+      make("rect", { width: WIDTH, height: HEIGHT, rx: node.kind === "job" ? 3 : 14 }, group);
+      make("text", { x: 12, y: 17 }, group).textContent = cut(node.name, 22);
+      make("text", { x: 12, y: 32, class: "small" }, group).textContent =
+        (node.state ? node.state.toLowerCase() + " · " : "") + cut(node.namespace, 24);
+      make("title", {}, group).textContent = `${node.kind} ${node.name}\n${node.namespace}`;
+      const move = () => {
+        group.setAttribute("transform", `translate(${node.x},${node.y})`);
+        for (const line of lines) if (line.from === node.id || line.to === node.id) line.update();
+      };
+      move();
+      node.group = group;
+      node.move = move;
+      group.addEventListener("keydown", (event) => {
+        if (event.key === "Enter") location.href = node.href;
+        if (event.key.startsWith("Arrow")) { event.preventDefault(); focusNext(node, event.key); }
+      });
+    }
+    svg.addEventListener("pointerdown", press);
+    svg.addEventListener("wheel", (event) => { event.preventDefault(); zoom(event.deltaY > 0 ? 1.15 : 1 / 1.15); },
+      { passive: false });
+    fit();
+  }
+
+  function focusNext(node, key) {
+    const sideways = key === "ArrowLeft" || key === "ArrowRight";
+    const sign = key === "ArrowRight" || key === "ArrowDown" ? 1 : -1;
+    const distance = (other) => {
+      const dx = other.x - node.x, dy = other.y - node.y;
+      const along = sideways ? dx : dy, aside = sideways ? dy : dx;
+      return along * sign > 0 ? Math.abs(along) + 2 * Math.abs(aside) : Infinity;
+    };
+    const best = nodes.reduce((found, other) => (distance(other) < distance(found) ? other : found), node);
+    if (best !== node && distance(best) < Infinity) best.group.focus();
+  }
+
+  // A press that moves drags the node under it, or everything; one that does not follows the node.
+  function press(event) {
+    if (event.button !== 0) return;
+    const node = nodes.find((one) => one.group.contains(event.target));
+    const scale = Math.max(view.w / svg.clientWidth, view.h / svg.clientHeight);
+    const start = { x: event.clientX, y: event.clientY, nx: node?.x, ny: node?.y, vx: view.x, vy: view.y };
+    let moved = false;
+    const drag = (now) => {
+      const dx = (now.clientX - start.x) * scale, dy = (now.clientY - start.y) * scale;
+      if (Math.hypot(now.clientX - start.x, now.clientY - start.y) > 4) moved = true;
+      if (!moved) return;
+      if (node) { node.x = start.nx + dx; node.y = start.ny + dy; node.move(); }
+      else { view.x = start.vx - dx; view.y = start.vy - dy; show(); }
+    };
+    const drop = () => {
+      removeEventListener("pointermove", drag);
+      removeEventListener("pointerup", drop);
+      removeEventListener("pointercancel", drop);
+      if (node && !moved) location.href = node.href;
+    };
+    addEventListener("pointermove", drag);
+    addEventListener("pointerup", drop);
+    addEventListener("pointercancel", drop);
+  }
+
+  function zoom(factor) {
+    const w = Math.min(20000, Math.max(200, view.w * factor)), h = view.h * (w / view.w);
+    view = { x: view.x + (view.w - w) / 2, y: view.y + (view.h - h) / 2, w, h };
+    show();
+  }
+
+  function fit() {
+    const xs = nodes.map((node) => node.x), ys = nodes.map((node) => node.y);
+    const x = Math.min(...xs) - 20, y = Math.min(...ys) - 20;
+    view = { x, y, w: Math.max(300, Math.max(...xs) + WIDTH + 20 - x), h: Math.max(150, Math.max(...ys) + HEIGHT + 20 - y) };
+    const widest = 1.6 * svg.clientWidth, middle = nodes.find((node) => node.id === here);
+    if (view.w > widest && middle) {  // too small to read: show what is around the middle
+      const h = 1.6 * svg.clientHeight;
+      view = { x: middle.x + WIDTH / 2 - widest / 2, y: middle.y + HEIGHT / 2 - h / 2, w: widest, h };
+    }
+    show();
+  }
+
+  async function load() {
+    note.textContent = "loading …";
+    try {
+      const query = new URLSearchParams({ node: here, depth: depth.value });
+      const answer = await fetch(`/graph.json?${query}`);
+      if (!answer.ok) throw new Error(`the service answered ${answer.status}`);
+      const graph = await answer.json();
+      if (graph.tooMany) {
+        note.textContent = `${graph.count} nodes are too many to draw: choose a smaller depth.`;
+        return;
+      }
+      nodes = graph.nodes;
+      edges = graph.edges;
+      if (nodes.length) { layOut(); draw(); }
+      note.textContent = `${nodes.length} ${nodes.length === 1 ? "node" : "nodes"}`;
+    } catch (error) {
+      note.textContent = `The graph could not be loaded: ${error.message}.`;
+    }
+  }
+
+  tools.hidden = false;
+  depth.addEventListener("change", load);
+  document.getElementById("smaller").addEventListener("click", () => zoom(1.25));
+  document.getElementById("larger").addEventListener("click", () => zoom(1 / 1.25));
+  document.getElementById("fit").addEventListener("click", () => { if (svg) { layOut(); nodes.forEach((node) => node.move()); fit(); } });
+  load();
+})();
