@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import TYPE_CHECKING
 
@@ -43,11 +44,13 @@ def operations(action: Callable[[], object]) -> int:
         counted += event in {"call", "c_call"}
 
     before = sys.getprofile()
+    gc.disable()  # what others left to collect is not the work of the action
     sys.setprofile(count)
     try:
         action()
     finally:
         sys.setprofile(before)
+        gc.enable()
     return counted
 
 
