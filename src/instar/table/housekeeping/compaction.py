@@ -25,7 +25,7 @@ from instar.table.write.append import Gone, begin_write
 from instar.table.write.rows import ATTEMPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyroaring import BitMap
 
@@ -72,7 +72,7 @@ def find_goals(state: TableState, *, full: bool = False) -> Goals:
 
 def find_work(services: Services, state: TableState, goals: Goals) -> list[CompactionJob]:
     """Return what a compaction of a state would do, the most urgent first."""
-    return plan_compaction(_candidates(services, state).values(), goals)
+    return plan_compaction(_candidates(services, state), goals)
 
 
 def compact_table(
@@ -92,8 +92,9 @@ def compact_table(
         done = 0
         tell = tell or _say_nothing
         tell(done, size)
+        inputs = _inputs(services, state, [part for job in jobs for part in job.parts])
         with ThreadPoolExecutor(lanes) as pool:
-            running = {pool.submit(_run, services, log, state, job, rewrite): job for job in jobs}
+            running = {pool.submit(_run, services, log, state, job, inputs, rewrite): job for job in jobs}
             for finished in as_completed(running):
                 report += finished.result()
                 done += running[finished].size
@@ -105,18 +106,17 @@ def _say_nothing(_done: int, _size: int) -> None:
     """Nobody wants to hear."""
 
 
-def _candidates(services: Services, state: TableState) -> dict[Place, Candidate]:
-    """Return what the planner has to know of each live part."""
+def _candidates(services: Services, state: TableState) -> Iterator[Candidate]:
+    """Yield what the planner has to know of each live part."""
     live = load_parts(services.chunks, state, (), (PLACES, TIMES, FILES, ROWS))
     retracted = load_retractions(services.chunks.sheets, state, as_of=state.since)
     latest = state.history.latest
     keeps_order = [preserves_order(schema, latest, state.order_by) for schema in state.history.schemas]
-    found = {}
     for places, times, file, rows in zip(
         *(live.columns[name].to_pylist() for name in (PLACES, TIMES, FILES, ROWS)), strict=True
     ):
         place = Place(places["batch"], places["ordinal"])
-        found[place] = Candidate(
+        yield Candidate(
             place,
             file["rows"],
             file["size"],
@@ -127,15 +127,20 @@ def _candidates(services: Services, state: TableState) -> dict[Place, Candidate]
             None if rows["last_row"] is None else decode_row(rows["last_row"]),
             retracted.rows(place),
         )
-    return found
 
 
 def _run(
-    services: Services, log: TableLog, state: TableState, job: CompactionJob, rewrite: Rewrite
+    services: Services,
+    log: TableLog,
+    state: TableState,
+    job: CompactionJob,
+    inputs: Mapping[Place, Input],
+    rewrite: Rewrite,
 ) -> CompactionReport:
     """Rewrite the parts of one job, and swap them unless somebody else has replaced one of them."""
     with begin_write(services, log) as writer:
-        work = _work(services, state, job, writer)
+        chosen = tuple(inputs[part.place] for part in job.parts)
+        work = Work(chosen, state.since, writer.plan(state.history.latest))
         outputs = list(rewrite(work))
         try:
             _swap(services, log, writer, state, work, outputs)
@@ -153,19 +158,18 @@ def _run(
     )
 
 
-def _work(services: Services, state: TableState, job: CompactionJob, writer: PartWriter) -> Work:
-    chosen = {part.place: part for part in job.parts}
+def _inputs(services: Services, state: TableState, parts: Sequence[Candidate]) -> dict[Place, Input]:
+    """Return how to read the parts of all jobs; metadata is loaded once, however many jobs there are."""
+    chosen = {part.place: part for part in parts}
     live = load_parts(services.chunks, state, (), (PLACES, TIMES, FILES))
     places = [Place(row["batch"], row["ordinal"]) for row in live.columns[PLACES].to_pylist()]
     mine = live.keep(np.array([place in chosen for place in places], dtype=bool))
     taken = _taken(load_retractions(services.chunks.sheets, state), chosen)
     chosen_places = (place for place in places if place in chosen)
-    read = dict(zip(chosen_places, mine.written(state.history), strict=True))
-    inputs = tuple(
-        Input(place, part.run, read[place], part.ordered, tuple(taken.get(place, ())))
-        for place, part in chosen.items()
-    )
-    return Work(inputs, state.since, writer.plan(state.history.latest))
+    return {
+        place: Input(place, chosen[place].run, written, chosen[place].ordered, tuple(taken.get(place, ())))
+        for place, written in zip(chosen_places, mine.written(state.history), strict=True)
+    }
 
 
 def _taken(
@@ -191,14 +195,14 @@ def _swap(
 ) -> Committed:
     """Commit the swap. What was retracted of the inputs meanwhile is retracted by value of the outputs."""
     places = [item.place for item in work.inputs]
-    times = [item.written for item in work.inputs]
+    old = [item.written.part for item in work.inputs]
+    size = sum(part.rows for part in old), sum(part.size for part in old)
     parts = [output.part for output in outputs]
     gone = [Gone(at, *taken) for at, output in enumerate(outputs) for taken in output.gone]
     retracted = sum(len(positions) for item in work.inputs for _, positions in item.gone)
     seen = state.seqno
     for _ in range(ATTEMPTS):
         batch = NewBatch(0, state.upper, state.history.latest_id, tuple(parts)) if parts else None
-        size = sum(item.part.rows for item in times), sum(item.part.size for item in times)
         try:
             return writer.replace(seen, places, size, batch, gone, retracted)
         except PartsGoneError:
