@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from instar.api.table import Table
+from instar.api.quarantine import keep_records, kept_rows
 from instar.api.writing import is_spark_frame
-from instar.errors import TableExistsError, UsageError
+from instar.errors import UsageError
 from instar.stream import as_version
-from instar.stream.protobuf import QUARANTINE, load_stored_encoding, quarantine_name
-from instar.table import TableLog, create_table
+from instar.stream.protobuf import load_stored_encoding
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -24,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ProtobufCommit", "write_records"]
 
-_UNKNOWN = "has fields that {version} does not know; the row was stored without them"
+UNKNOWN: Final = ("keep", "count")
+"""What may be done with records that have fields which their version does not know."""
 
 
 class ProtobufCommit(NamedTuple):
@@ -37,7 +36,8 @@ class ProtobufCommit(NamedTuple):
     quarantined: int
     """How many could not be decoded. They are in the table `<stream>-quarantine`, with the reason."""
     unknown: int
-    """How many rows have fields that the version does not know. Those records are in that table, too."""
+    """How many rows have fields that the version does not know. Those records are in that table, too, unless
+    they are only counted."""
 
 
 def write_records(
@@ -45,25 +45,31 @@ def write_records(
     handle: StreamHandle,
     records: Data,
     version: str,
+    *,
     column: str,
     token: str | None,
+    unknown: str,
 ) -> ProtobufCommit:
     """Decode records and write them; the quarantine comes first, so that nothing is lost between the two."""
+    if unknown not in UNKNOWN:
+        raise UsageError(f"unknown={unknown!r} is not one of {', '.join(UNKNOWN)}")
     version = as_version(version)
+    keep = unknown == "keep"
     try:
         encoding = load_stored_encoding(handle.known(), version)
     except UsageError:
         encoding = load_stored_encoding(handle.load(), version)
     if is_spark_frame(records):
-        return _write_frame(stream, handle, records, encoding, version=version, column=column, token=token)
+        return _write_frame(
+            stream, handle, records, encoding, version=version, column=column, token=token, keep=keep
+        )
     from instar.compat.protobuf.decode import Decoder  # noqa: PLC0415 -- an extra
 
     given = _records(records, column)
     found = Decoder(encoding).decode(given)
-    reasons = {**dict.fromkeys(found.unknown, _UNKNOWN.format(version=version)), **found.rejected}
-    kept = [(given[at], reasons[at], at not in found.rejected) for at in sorted(reasons)]
-    if kept:
-        _keep(handle, _kept_rows(kept, version), token)
+    reasons = found.reasons(version, unknown=keep)
+    if reasons:
+        keep_records(handle, kept_rows(given, [version] * len(given), reasons, found.rejected), token)
     commit = stream.write(found.rows, version, token) if found.rows.num_rows else None
     return ProtobufCommit(commit, found.rows.num_rows, len(found.rejected), len(found.unknown))
 
@@ -77,25 +83,27 @@ def _write_frame(
     version: str,
     column: str,
     token: str | None,
+    keep: bool,
 ) -> ProtobufCommit:
     from instar.spark.write.protobuf import KEPT, REASON, ROW, decode_frame  # noqa: PLC0415 -- only then
 
-    decoded = decode_frame(frame, column, encoding, _UNKNOWN.format(version=version)).persist()
+    decoded = decode_frame(frame, column, encoding, version).persist()
     try:
         [counts] = decoded.selectExpr(
             f"count({ROW}) AS rows",
             f"count_if({ROW} IS NULL) AS rejected",
             f"count_if({ROW} IS NOT NULL AND {REASON} IS NOT NULL) AS unknown",
         ).collect()
-        if counts["rejected"] or counts["unknown"]:
-            kept = decoded.where(f"{REASON} IS NOT NULL").selectExpr(
+        if counts["rejected"] or (keep and counts["unknown"]):
+            chosen = f"{REASON} IS NOT NULL" if keep else f"{ROW} IS NULL"
+            kept = decoded.where(chosen).selectExpr(
                 f"{KEPT} AS record",
                 f"'{version}' AS version",
                 REASON,
                 f"{ROW} IS NOT NULL AS stored",
                 "current_timestamp() AS at",
             )
-            _keep(handle, kept, token)
+            keep_records(handle, kept, token)
         rows = decoded.where(f"{ROW} IS NOT NULL").select(f"{ROW}.*")
         commit = stream.write(rows, version, token) if counts["rows"] else None
     finally:
@@ -119,29 +127,3 @@ def _records(given: Any, column: str) -> list[bytes | None]:  # noqa: ANN401 -- 
         if record is not None and not isinstance(record, bytes):
             raise UsageError(f"record {at} is not bytes but {type(record).__name__}")
     return found
-
-
-def _kept_rows(kept: list[tuple[bytes | None, str, bool]], version: str) -> pa.Table:
-    now = datetime.now(UTC)
-    return pa.table(
-        {
-            "record": pa.array([record for record, _, _ in kept], pa.binary()),
-            "version": pa.array([version] * len(kept), pa.string()),
-            "reason": pa.array([reason for _, reason, _ in kept], pa.string()),
-            "stored": pa.array([stored for _, _, stored in kept], pa.bool_()),
-            "at": pa.array([now] * len(kept), pa.timestamp("us", "UTC")),
-        }
-    )
-
-
-def _keep(handle: StreamHandle, rows: Any, token: str | None) -> None:  # noqa: ANN401 -- a frame or a table
-    """Append to the table beside the stream, which comes into being with the first row."""
-    name = quarantine_name(handle.name)
-    log = TableLog(handle.services, name)
-    state = log.refresh()
-    if state is None or state.dropped:
-        try:
-            log = create_table(handle.services, name, QUARANTINE, order_by=["at"])
-        except TableExistsError:
-            log = TableLog(handle.services, name)
-    Table(handle.services, log).append(rows, token)

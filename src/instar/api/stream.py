@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from instar.api.checking import judge_alive
 from instar.api.protobuf import write_records
+from instar.api.quarantine import retry_records
 from instar.api.writing import is_spark_frame
 from instar.compat import load_version
 from instar.errors import UsageError
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.api.protobuf import ProtobufCommit
+    from instar.api.quarantine import QuarantineRetry
     from instar.api.writing import Data
     from instar.compat import Judgement
     from instar.schema import SchemaLike
@@ -170,16 +172,37 @@ class Stream:
         return judge_alive(catalog, alive or catalog.versions, version)
 
     def write_protobuf(
-        self, records: Data, version: str, *, column: str = "value", token: str | None = None
+        self,
+        records: Data,
+        version: str,
+        *,
+        column: str = "value",
+        token: str | None = None,
+        unknown: str = "keep",
     ) -> ProtobufCommit:
         """Add serialised records of one version, decoded on Spark's executors or in process.
 
         `records` is a Spark DataFrame or Arrow data with a binary column, or a sequence of bytes. A record
         that cannot be decoded goes to the table `<stream>-quarantine` with the reason. So does, in addition
-        to its row, one with fields that the version does not know. The version has been declared by
-        `evolve_protobuf`. A token makes calling again do nothing.
+        to its row, one with fields that the version does not know; `unknown="count"` only counts those. The
+        version has been declared by `evolve_protobuf`. A token makes calling again do nothing.
         """
-        return write_records(self, self._handle, records, version, column, token)
+        return write_records(
+            self, self._handle, records, version, column=column, token=token, unknown=unknown
+        )
+
+    def retry_quarantine(
+        self, version: str | None = None, *, decode_as: str | None = None
+    ) -> QuarantineRetry:
+        """Decode records in quarantine again: those that can be decoded now become rows, and leave it.
+
+        `version` chooses the records that were written as this version; without it, all are tried.
+        `decode_as` is the version that they are decoded by, if they came under a wrong one; without it, each
+        is decoded by its own. What still fails stays, with the new reason. Records that are rows already are
+        not touched. A call that is killed anywhere is finished by the next one, and no row is doubled. The
+        records pass through the memory of this process.
+        """
+        return retry_records(self, self._handle, version, decode_as)
 
     def tables(self, kind: str | None = None) -> list[StreamTable]:
         """Return the tables of one kind or of all, the oldest first, as each says of itself."""
@@ -235,6 +258,22 @@ class Stream:
             from instar.spark import query_id  # noqa: PLC0415 -- only who needs Spark loads it
 
             self.write(batch, version, token=f"{query_id(batch)}/{number}")
+
+        return write
+
+    def sink_protobuf(
+        self, version: str, *, column: str = "value", unknown: str = "keep"
+    ) -> Callable[[DataFrame, int], None]:
+        """Return what `df.writeStream.foreachBatch` takes, for a stream of serialised records.
+
+        Each micro-batch is written exactly once, rows and quarantine, as `write_protobuf` does with a token.
+        """
+
+        def write(batch: DataFrame, number: int) -> None:
+            from instar.spark import query_id  # noqa: PLC0415 -- only who needs Spark loads it
+
+            token = f"{query_id(batch)}/{number}"
+            self.write_protobuf(batch, version, column=column, token=token, unknown=unknown)
 
         return write
 

@@ -194,6 +194,38 @@ def read(  # noqa: PLR0913 -- each is an option of the command
         print_table(names, [[str(_plain(row[name])) for name in names] for row in rows])
 
 
+@app.command("retry-quarantine")
+def retry_quarantine(
+    stream: StreamArgument,
+    *,
+    version: Annotated[
+        str | None, typer.Option(help="Only records that were written as this version.")
+    ] = None,
+    decode_as: Annotated[
+        str | None, typer.Option(help="Decode by this version, if records came under a wrong one.")
+    ] = None,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Decode records of protobuf that are in quarantine again. Those that can be decoded now become rows.
+
+    Example:
+
+        instar stream retry-quarantine shop/orders --version v0.0.2 --decode-as v0.0.3 --store lake
+
+    """
+    with open_store(store, consensus) as opened, working("decoding"):
+        done = opened.stream(stream).retry_quarantine(version, decode_as=decode_as)
+    if as_json:
+        print_json(done._asdict())
+        return
+    console().print(
+        f"{format_count(done.rows, 'record')} became rows of {stream}, "
+        f"{format_count(done.quarantined)} still cannot be decoded."
+    )
+
+
 def _facts(stream: Stream) -> dict[str, object]:
     return {
         "name": stream.name,

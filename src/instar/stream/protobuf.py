@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "QUARANTINE",
+    "RETRY",
     "add_protobuf",
     "load_stored_encoding",
     "number_by_message",
@@ -34,8 +35,14 @@ __all__ = [
     "stored_encodings",
 ]
 
-QUARANTINE: Final = "record binary, version string, reason string, stored boolean, at timestamp"
-"""The columns of the table beside a stream that keeps records which the stream could not take whole."""
+RETRY: Final = "retry"
+QUARANTINE: Final = (
+    f"record binary, version string, reason string, stored boolean, at timestamp, {RETRY} string"
+)
+"""The columns of the table beside a stream that keeps records which the stream could not take whole.
+
+`retry` marks those that are being tried again.
+"""
 
 _SETTING: Final = "protobuf."
 

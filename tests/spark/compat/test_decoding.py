@@ -16,7 +16,7 @@ from tests.protos import compile_files, message_class, with_imports
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from instar import Store
 
@@ -95,3 +95,38 @@ def test_a_frame_of_records_becomes_rows_of_a_stream(
     kept = store.table("t/events-quarantine").snapshot().to_arrow().to_pylist()
     assert sorted((row["record"] or b"", row["stored"]) for row in kept) == [(b"", False), (b"\xff", False)]
     assert len(stream.tables("regular")) > 1
+    newer = (records[0][0] + b"\x98\x06\x01",)
+    frame = spark.createDataFrame([newer, (b"\xff",)], "value binary")
+    done = stream.write_protobuf(frame, "v0.0.2", unknown="count")
+    assert (done.rows, done.quarantined, done.unknown) == (1, 1, 1)
+    assert store.table("t/events-quarantine").count() == 3
+
+
+def test_a_streaming_query_of_records_writes_every_batch_once(
+    spark: SparkSession, tmp_path: Path, store: Store
+) -> None:
+    """A batch that is repeated, because its query died before it could note that, changes nothing."""
+    files = compile_files(tmp_path / "src", {"t.proto": TEXT})
+    kind = message_class(files, "t.proto", "Event")
+    stream = store.create_stream("t/live", "at timestamp", time="at")
+    stream.evolve_protobuf(tmp_path / "src" / "t.proto", "v0.0.2")
+
+    def run(sink: object) -> None:
+        frame = spark.readStream.schema("value binary").parquet(str(tmp_path / "in"))
+        query = frame.writeStream.foreachBatch(sink)  # type: ignore[arg-type]
+        query.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(
+            availableNow=True
+        ).start().awaitTermination()
+
+    def die_after(batch: DataFrame, number: int) -> None:
+        stream.sink_protobuf("v0.0.2")(batch, number)
+        raise RuntimeError("the query dies")
+
+    rows = [(bytes(kind(name=f"n{at}", at={"seconds": at * 86_400}).SerializeToString()),) for at in range(3)]
+    spark.createDataFrame([*rows, (b"\xff",)], "value binary").write.parquet(str(tmp_path / "in"))
+    with pytest.raises(Exception, match="the query dies"):
+        run(die_after)
+    for _ in range(2):
+        run(stream.sink_protobuf("v0.0.2"))
+        assert sorted(stream.snapshot().to_arrow()["name"].to_pylist()) == ["n0", "n1", "n2"]
+        assert store.table("t/live-quarantine").count() == 1

@@ -101,6 +101,19 @@ def test_unknown_fields_are_kept_beside_their_row(tmp_path: Path, store: Store, 
     assert "does not know" in kept["reason"]
 
 
+def test_unknown_fields_may_only_be_counted(tmp_path: Path, store: Store, stream: Stream) -> None:
+    """Then nothing is kept beside the row, and what cannot be decoded is kept all the same."""
+    newer = record(tmp_path, 3, buyer="bob", note="now")
+    done = stream.write_protobuf([newer], "v0.0.2", unknown="count")
+    assert (done.rows, done.quarantined, done.unknown) == (1, 0, 1)
+    assert "shop/orders-quarantine" not in store.tables()
+    done = stream.write_protobuf([newer, b"\xff"], "v0.0.2", unknown="count")
+    assert (done.rows, done.quarantined, done.unknown) == (1, 1, 1)
+    assert store.table("shop/orders-quarantine").count() == 1
+    with pytest.raises(UsageError, match="unknown='drop' is not one of keep, count"):
+        stream.write_protobuf([newer], "v0.0.2", unknown="drop")
+
+
 def test_nothing_but_broken_records_is_no_commit(stream: Stream) -> None:
     """Without a row, the stream is not touched."""
     done = stream.write_protobuf([b"\xff"], "v0.0.2")

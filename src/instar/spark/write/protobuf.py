@@ -26,10 +26,10 @@ REASON: Final = "reason"
 """The columns of a decoded frame: the row, or null; the record as it came, if it is to be kept; and why."""
 
 
-def decode_frame(frame: DataFrame, column: str, encoding: Encoding, unknown: str) -> DataFrame:
+def decode_frame(frame: DataFrame, column: str, encoding: Encoding, version: str) -> DataFrame:
     """Decode a column of records: each becomes a row, or is kept with the reason why it could not.
 
-    `unknown` is the reason for keeping records that have fields which the version does not know.
+    Records that have fields which the version does not know become a row, and are kept as well.
     """
     if column not in frame.columns or not isinstance(frame.schema[column].dataType, BinaryType):
         known = ", ".join(field.name for field in frame.schema if isinstance(field.dataType, BinaryType))
@@ -40,14 +40,14 @@ def decode_frame(frame: DataFrame, column: str, encoding: Encoding, unknown: str
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         decoder = Decoder(encoding)
         for batch in batches:
-            yield _decode_batch(decoder, batch.column(0), unknown)
+            yield _decode_batch(decoder, batch.column(0), version)
 
     return frame.select(frame[f"`{column}`"].alias("record")).mapInArrow(run, result)
 
 
-def _decode_batch(decoder: Decoder, records: pa.Array, unknown: str) -> pa.RecordBatch:
+def _decode_batch(decoder: Decoder, records: pa.Array, version: str) -> pa.RecordBatch:
     found = decoder.decode(records)
-    reasons = {**dict.fromkeys(found.unknown, unknown), **found.rejected}
+    reasons = found.reasons(version)
     at = {position: number for number, position in enumerate(found.positions)}
     rows = pa.StructArray.from_arrays(found.rows.columns, fields=list(found.rows.schema))
     taken = rows.take(pa.array([at.get(position) for position in range(len(records))], pa.int64()))

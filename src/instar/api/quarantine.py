@@ -1,0 +1,124 @@
+"""The table beside a stream that keeps records which it could not take whole; they can be tried again."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from instar.api.table import Table
+from instar.errors import TableExistsError, TableNotFoundError
+from instar.stream import as_version
+from instar.stream.protobuf import QUARANTINE, RETRY, load_stored_encoding, quarantine_name
+from instar.table import TableLog, create_table
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from instar.api.stream import Stream
+    from instar.stream import StreamHandle
+
+__all__ = ["QuarantineRetry", "keep_records", "kept_rows", "retry_records"]
+
+_MARK: Final = "/"
+"""What stands in a mark between the version that records are decoded by and the id of the attempt."""
+
+
+class QuarantineRetry(NamedTuple):
+    """What became of records that had another try."""
+
+    rows: int
+    """How many are rows of the stream now, and in quarantine no longer."""
+    quarantined: int
+    """How many still cannot be decoded. They stay, with the reason of this attempt."""
+
+
+def keep_records(handle: StreamHandle, rows: Any, token: str | None) -> None:  # noqa: ANN401 -- a frame or a table
+    """Append to the table beside the stream, which comes into being with the first row."""
+    name = quarantine_name(handle.name)
+    log = TableLog(handle.services, name)
+    state = log.refresh()
+    if state is None or state.dropped:
+        try:
+            log = create_table(handle.services, name, QUARANTINE, order_by=["at"])
+        except TableExistsError:
+            log = TableLog(handle.services, name)
+    Table(handle.services, log).append(rows, token)
+
+
+def kept_rows(
+    records: Sequence[bytes | None],
+    versions: Sequence[str],
+    reasons: Mapping[int, str],
+    rejected: Collection[int],
+) -> pa.Table:
+    """Return the records that have a reason to be kept, as the table has them.
+
+    Those that were rejected are no rows of the stream; the others are, but for some of their fields.
+    """
+    now = datetime.now(UTC)
+    kept = sorted(reasons)
+    return pa.table(
+        {
+            "record": pa.array([records[at] for at in kept], pa.binary()),
+            "version": pa.array([versions[at] for at in kept], pa.string()),
+            "reason": pa.array([reasons[at] for at in kept], pa.string()),
+            "stored": pa.array([at not in rejected for at in kept], pa.bool_()),
+            "at": pa.array([now] * len(kept), pa.timestamp("us", "UTC")),
+        }
+    )
+
+
+def retry_records(
+    stream: Stream, handle: StreamHandle, version: str | None, decode_as: str | None
+) -> QuarantineRetry:
+    """Decode records again, and move those that are rows now into the stream; see `_finish` for a crash."""
+    log = TableLog(handle.services, quarantine_name(handle.name))
+    try:
+        log.load()
+    except TableNotFoundError:
+        return QuarantineRetry(0, 0)
+    table = Table(handle.services, log)
+    if RETRY not in table.schema.names:  # made before records could be tried again
+        table.evolve().add_column(RETRY, "string").commit()
+    with table.snapshot() as snapshot:
+        waiting = snapshot.to_arrow("NOT stored", [RETRY, "version"])
+    begun, versions = (set(waiting[name].unique().to_pylist()) for name in (RETRY, "version"))
+    if version is not None:
+        versions &= {str(as_version(version))}
+    marks = sorted(begun - {None})
+    catalog = handle.load()
+    for written in sorted(versions):
+        under = written if decode_as is None else str(as_version(decode_as))
+        load_stored_encoding(catalog, under)
+        marks.append(f"{under}{_MARK}{handle.services.new_id()}")
+        chosen = f"NOT stored AND {RETRY} IS NULL AND version = '{written}'"
+        table.update({RETRY: f"'{marks[-1]}'"}, chosen)
+    done = [_finish(stream, handle, table, mark) for mark in marks]
+    return QuarantineRetry(*map(sum, zip(*done, strict=True))) if done else QuarantineRetry(0, 0)
+
+
+def _finish(stream: Stream, handle: StreamHandle, table: Table, mark: str) -> QuarantineRetry:
+    """Do all that is to be done with the records that carry a mark.
+
+    The mark is the token of each write, and the records are deleted last. So whoever is killed anywhere in
+    here has lost nothing, and whoever comes next repeats it and doubles nothing.
+    """
+    from instar.compat.protobuf.decode import Decoder  # noqa: PLC0415 -- an extra
+
+    under = mark.partition(_MARK)[0]
+    marked = f"{RETRY} = '{mark}'"
+    with table.snapshot() as snapshot:
+        chosen = snapshot.to_arrow(marked, ["record", "version"])
+    if not chosen.num_rows:
+        return QuarantineRetry(0, 0)
+    records = chosen["record"].to_pylist()
+    decoded = Decoder(load_stored_encoding(handle.load(), under)).decode(records)
+    if decoded.rows.num_rows:
+        stream.write(decoded.rows, under, token=mark)
+    reasons = decoded.reasons(under)
+    if reasons:
+        table.append(kept_rows(records, chosen["version"].to_pylist(), reasons, decoded.rejected), token=mark)
+    table.delete(marked)
+    return QuarantineRetry(decoded.rows.num_rows, len(decoded.rejected))
