@@ -21,6 +21,7 @@ from instar.table.housekeeping.compaction import compact_table, find_goals, find
 from instar.table.housekeeping.retention import retain_table
 from instar.table.housekeeping.rewrite import rewrite_parts
 from instar.table.read.order import arrange_parts
+from instar.table.write.evolving import Evolution
 from instar.table.write.retract import delete_local
 from instar.table.write.rows import WriteOptions
 from instar.table.write.update import update_local
@@ -95,6 +96,7 @@ class Table:
         token: str | None = None,
         *,
         evolve: bool = False,
+        former_names: bool = False,
         dropped: str = "refuse",
         schema: int | None = None,
         expected_upper: int | None = None,
@@ -107,10 +109,12 @@ class Table:
         A token makes calling again with the same one do nothing and return what the first call did. It is
         text of at most 256 bytes, and remembered until 1,000 commits with other tokens have followed.
 
-        With `evolve`, columns and struct members that the table has not are added in the same commit, at
-        the end and nullable at every level, in the narrowest type that holds the data's. Without, they do
-        not fit. A type that no column has, such as VARIANT or a collated string, raises
-        `UnsupportedTypeError`.
+        With `evolve`, missing columns and struct members are added in the same commit, at the end and
+        nullable at every level, in the narrowest type that holds the data's. Columns that are too narrow are
+        widened, whole numbers only where a value needs it. Without `evolve`, such data does not fit. A name
+        that another column had before raises `FormerNameError`, for it may mean that column;
+        `former_names=True` makes it a new one. A type that no column has, such as VARIANT or a collated
+        string, raises `UnsupportedTypeError`.
 
         `schema` writes under an older schema of the history, by its id. Values in columns that were dropped
         since raise `WriterFencedError`, for nobody could read them; `dropped="discard"` lets them go.
@@ -118,19 +122,30 @@ class Table:
         With `expected_upper`, nothing is written if somebody else has moved the table's `upper` meanwhile:
         `UpperMismatchError` says what it is now.
         """
-        options = WriteOptions(token, evolve, dropped, schema, expected_upper=expected_upper)
+        options = WriteOptions(
+            token, evolve, dropped, schema, expected_upper=expected_upper, former_names=former_names
+        )
         return write_data(self._services, self._log, data, options)
 
-    def apply(self, changes: Data, token: str | None = None, *, expected_upper: int | None = None) -> Commit:
+    def apply(
+        self,
+        changes: Data,
+        token: str | None = None,
+        *,
+        evolve: bool = False,
+        former_names: bool = False,
+        expected_upper: int | None = None,
+    ) -> Commit:
         """Add and retract rows: `_diff` is +1 for a row to add and -1 for one to retract.
 
         The data has the columns of the table and `_diff`, any whole number: how often the row is added.
         Without it, rows are added once. `_ts`, if there is one, is the time of each update, not before
         `upper` and not after 2^62. Whether a row is there is not looked up: one that is retracted more often
-        than it was added makes reading raise `NegativeCountError`. `token` and `expected_upper` are those of
-        `append`.
+        than it was added makes reading raise `NegativeCountError`. The other arguments are those of `append`.
         """
-        options = WriteOptions(token, updates=True, expected_upper=expected_upper)
+        options = WriteOptions(
+            token, evolve, updates=True, expected_upper=expected_upper, former_names=former_names
+        )
         return write_data(self._services, self._log, changes, options)
 
     def delete(self, where: str, spark: SparkSession | None = None) -> Commit:
@@ -177,15 +192,17 @@ class Table:
         """
         return Merge(self._services, self._log, data, on)
 
-    def upsert(self, data: Data) -> Commit:
+    def upsert(self, data: Data, *, evolve: bool = False, former_names: bool = False) -> Commit:
         """Add rows to a table with a key, in place of those that have the same key.
 
         A row of the data is a whole row: columns that it leaves out become null, those of the key too. Keys
         are equal as rows are, null to null. Two rows of one key in the data raise `UsageError`, and so does a
         table without a key. Where others write at the same time, it is worked out again, as for `delete`.
+        `evolve` and `former_names` are those of `append`, but columns of the key are not widened.
         `Commit.rows` counts retracted rows too.
         """
-        return upsert_data(self._services, self._log, data)
+        evolution = Evolution(former_names) if evolve else None
+        return upsert_data(self._services, self._log, data, evolution)
 
     def snapshot(
         self,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from instar.table import Committed, Services, TableLog
+    from instar.table.write.evolving import Evolution
     from instar.table.write.rows import WriteOptions
 
 __all__ = ["Commit", "Data", "as_commit", "report_commit", "upsert_data", "write_data"]
@@ -49,7 +50,7 @@ def write_data(services: Services, log: TableLog, data: Data, options: WriteOpti
     return report_commit(services, log, "apply" if options.updates else "append", write, options.token, data)
 
 
-def upsert_data(services: Services, log: TableLog, data: Data) -> Commit:
+def upsert_data(services: Services, log: TableLog, data: Data, evolution: Evolution | None = None) -> Commit:
     """Replace the rows that have the same key."""
     state = log.load()
     check_key(state)
@@ -58,8 +59,8 @@ def upsert_data(services: Services, log: TableLog, data: Data) -> Commit:
         if is_spark_frame(data):
             from instar.spark import upsert_frame  # noqa: PLC0415 -- only then
 
-            return upsert_frame(services, log, data, state)
-        return upsert_local(services, log, data)
+            return upsert_frame(services, log, data, state, evolution)
+        return upsert_local(services, log, data, evolution)
 
     return report_commit(services, log, "upsert", write, data=data)
 

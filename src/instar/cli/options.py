@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
@@ -18,6 +19,8 @@ __all__ = [
     "ConsensusOption",
     "StoreOption",
     "TableArgument",
+    "YesOption",
+    "confirm",
     "open_store",
     "snapshot_at",
 ]
@@ -53,6 +56,7 @@ AsOfOption = Annotated[
         "changed since is read as it is.",
     ),
 ]
+YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 TableArgument = Annotated[
     str, typer.Argument(help="The table's name, such as billing/events.", show_default=False)
 ]
@@ -61,6 +65,15 @@ TableArgument = Annotated[
 def open_store(location: str, consensus: str | None) -> Store:
     """Open a store that must be there."""
     return instar.open(location, consensus=consensus, create=False)
+
+
+def confirm(question: str, *, yes: bool) -> None:
+    """Ask before something that is not easily undone; where nobody can answer, --yes has to be said."""
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError(f"{question} There is nobody to ask here: say --yes")
+    typer.confirm(question, abort=True, err=True)
 
 
 def snapshot_at(table: Table, as_of: int | None) -> Snapshot:

@@ -118,7 +118,8 @@ def diff(
             raise SchemaNotFoundError(table, schema_id, latest=history.latest_id)
     if old > newer:
         raise UsageError(f"schema {old} is newer than schema {newer}: give the older one first")
-    verdict = judge(History.fold(history.schemas[: old + 1]), history.schemas[newer])
+    before, after = (History.fold(history.schemas[: schema_id + 1]) for schema_id in (old, newer))
+    verdict = judge(before, after.latest, after)
     _answer(verdict, as_json=as_json, old_id=old, new_id=newer)
 
 
@@ -162,7 +163,7 @@ def evolve(  # noqa: PLR0913 -- one option for each kind of step
         verdict = judge(history, (update if to is None else _toward(update, to)).schema)
         changes = verdict.changes and not dry_run
         schema_id = update.commit() if changes else history.latest_id
-        _answer(verdict, as_json=as_json, schema_id=schema_id)
+        _answer(verdict, as_json=as_json, schema_id=schema_id, dry_run=dry_run)
 
 
 def _take(update: SchemaUpdate, **steps: list[str] | None) -> None:
@@ -179,7 +180,7 @@ def _take(update: SchemaUpdate, **steps: list[str] | None) -> None:
                 raise UsageError(f"--{option} {value}: expected {form}")
             match option:
                 case "rename":
-                    update.rename_column(path, rest)
+                    update.rename_column(path, _bare_name(path, rest))
                 case "drop":
                     update.drop_column(value)
                 case "nullable":
@@ -188,6 +189,19 @@ def _take(update: SchemaUpdate, **steps: list[str] | None) -> None:
                     update.widen_column(path, rest)
                 case "add":
                     update.add_column(path, rest)
+
+
+def _bare_name(path: str, name: str) -> str:
+    """Return a new name without the path in front of it, if that is where the column is already."""
+    from instar.schema import parse_path  # noqa: PLC0415 -- slow
+
+    *parent, _ = parse_path(path)
+    try:
+        *given, bare = parse_path(name)
+    except UsageError:
+        return name
+    same = [step.lower() for step in given] == [step.lower() for step in parent]
+    return bare if parent and same else name
 
 
 def _toward(update: SchemaUpdate, target: str) -> SchemaUpdate:
@@ -202,12 +216,15 @@ def _toward(update: SchemaUpdate, target: str) -> SchemaUpdate:
         raise UsageError(f"{error}\n{hint}") from None
 
 
-def _answer(verdict: Verdict, *, as_json: bool, **ids: int) -> None:
+def _answer(verdict: Verdict, *, as_json: bool, dry_run: bool | None = None, **ids: int) -> None:
     """Print a verdict, as JSON with the ids of the schemas, and exit with 1 if it is no."""
     if as_json:
-        print_json({**ids, **verdict.to_json()})
+        written = {} if dry_run is None else {"dry_run": dry_run}
+        print_json({**ids, **written, **verdict.to_json()})
     else:
         _print(verdict)
+        if dry_run and verdict.changes:
+            console().print("This was a dry run: nothing was written.")
     if not verdict.compatible:
         raise typer.Exit(1)
 

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 import instar
-from instar.cli.options import ConsensusOption, StoreOption, TableArgument, open_store
+from instar.cli.options import (
+    ConsensusOption,
+    StoreOption,
+    TableArgument,
+    YesOption,
+    confirm,
+    open_store,
+)
 from instar.cli.output import (
     JsonOption,
     console,
@@ -178,12 +185,15 @@ def log(
 def drop(
     table: TableArgument,
     *,
+    yes: YesOption = False,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """End a table. Its name is free at once; its files go with the next vacuum."""
     with open_store(store, consensus) as opened:
+        totals = opened.table(table).state.totals
+        confirm(f"Drop {table}, which holds {format_count(totals.rows - totals.retracted, 'row')}?", yes=yes)
         opened.drop_table(table)
     if as_json:
         print_json({"dropped": table})

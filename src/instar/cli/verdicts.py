@@ -81,9 +81,12 @@ class Verdict(NamedTuple):
         }
 
 
-def judge(history: History, schema: Schema) -> Verdict:
-    """Judge the step from the latest schema of a history to another."""
+def judge(history: History, schema: Schema, after: History | None = None) -> Verdict:
+    """Judge the step from the latest schema of a history to another.
+
+    `after` is the history up to that other one, if more than one step has led there.
+    """
     changes = history.compare(schema)
     allowed = all(change.permitted for change in changes)
-    fences = check_reader(history.evolve(schema), history.latest) if allowed else ()
+    fences = check_reader(after or history.evolve(schema), history.latest) if allowed else ()
     return Verdict(history.latest, schema, changes, fences)

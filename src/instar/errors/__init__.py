@@ -5,6 +5,7 @@
     │   ├── InvalidSchemaError          a schema text or value that cannot be read; says where
     │   │   └── UnsupportedTypeError    a type that a table cannot hold
     │   ├── AmbiguousEvolutionError     a rename, or a drop and an add? only the caller knows
+    │   ├── FormerNameError             a new column with the name of an old one: which is meant?
     │   ├── InvalidNameError            a table name or path that is not allowed
     │   ├── InvalidEventError           an OpenLineage event that cannot be understood; nothing of it is kept
     │   ├── DataMismatchError           data that does not fit the table; says column, row and why
@@ -80,6 +81,7 @@ from instar.errors.usage import (
     AmbiguousEvolutionError,
     DataMismatchError,
     FormatTooNewError,
+    FormerNameError,
     InvalidEventError,
     InvalidNameError,
     InvalidSchemaError,
@@ -101,6 +103,7 @@ __all__ = [
     "EntityNotFoundError",
     "FencedError",
     "FormatTooNewError",
+    "FormerNameError",
     "IncompatibleSchemaError",
     "InstarError",
     "InvalidEventError",

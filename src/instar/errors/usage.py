@@ -13,6 +13,7 @@ __all__ = [
     "AmbiguousEvolutionError",
     "DataMismatchError",
     "FormatTooNewError",
+    "FormerNameError",
     "InvalidEventError",
     "InvalidNameError",
     "InvalidSchemaError",
@@ -74,6 +75,27 @@ class AmbiguousEvolutionError(UsageError):
         super().__init__(
             f"the change cannot be decided from names alone:{lines}\n"
             "Rename first to keep the values, or drop first to let them go; then evolve to the schema."
+        )
+
+
+class FormerNameError(UsageError):
+    """Data would add a column under a name that another column had before."""
+
+    code = "former-name"
+
+    def __init__(self, table: str, column: str, field_id: int, schema_id: int, *, now: str | None) -> None:
+        self.table = table
+        self.column = column
+        self.field_id = field_id
+        self.schema_id = schema_id
+        self.now = now
+        became = f"is `{now}` now" if now is not None else "was dropped"
+        change = f"by schema {schema_id + 1}"
+        what = f"to fill `{now}`, write" if now is not None else "to write as before it was dropped, write"
+        super().__init__(
+            f"cannot add column `{column}` to `{table}`: field {field_id} had this name, and {became}, "
+            f"{change}. Nothing was written; {what} under the old schema: schema={schema_id} "
+            f"(--schema {schema_id}). If it is another column: former_names=True (--allow-former-names)."
         )
 
 

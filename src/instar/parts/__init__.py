@@ -4,7 +4,15 @@ from instar.parts.choice import RowChoice
 from instar.parts.conform import Conformer, conform
 from instar.parts.consolidate import consolidate, expand, snapshot_rows
 from instar.parts.curve import MOST_FIELDS, Curve
-from instar.parts.incoming import ArrowData, NewColumn, new_columns, open_stream
+from instar.parts.incoming import (
+    ArrowData,
+    NewColumn,
+    as_table,
+    needed_types,
+    new_columns,
+    open_stream,
+    wider_columns,
+)
 from instar.parts.layout import DIFF, TS
 from instar.parts.merge import merge_runs
 from instar.parts.read import needed_fields, read_part
@@ -27,6 +35,7 @@ __all__ = [
     "PartLimits",
     "RowChoice",
     "RowOrder",
+    "as_table",
     "column_stats",
     "compare_bounds",
     "compute_stats",
@@ -38,6 +47,7 @@ __all__ = [
     "may_overlap",
     "merge_runs",
     "needed_fields",
+    "needed_types",
     "new_columns",
     "open_stream",
     "present_fields",
@@ -46,6 +56,7 @@ __all__ = [
     "snapshot_rows",
     "sort_indices",
     "sort_rows",
+    "wider_columns",
     "write_part",
     "write_parts",
 ]

@@ -14,7 +14,16 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from instar.errors import DataMismatchError, UsageError
-from instar.parts.incoming import ArrowData, check_names, find_leaf, is_list, open_stream, plain, plain_type
+from instar.parts.incoming import (
+    INTEGERS,
+    ArrowData,
+    check_names,
+    find_leaf,
+    is_list,
+    open_stream,
+    plain,
+    plain_type,
+)
 from instar.parts.keys import arrange, column_keys
 from instar.parts.layout import DIFF, UPDATE_FIELDS, update_schema
 from instar.parts.nested import null_mask, open_list, open_map
@@ -48,7 +57,8 @@ __all__ = ["Conformer", "conform"]
 _BATCH_ROWS: Final = 128 * 1024
 _BATCH_BYTES: Final = 64 * 1024 * 1024
 
-_INTEGERS: Final = tuple(Primitive(name) for name in ("tinyint", "smallint", "int", "bigint"))
+_SHOWN: Final = 20
+"""How many unknown columns are named."""
 
 Path = tuple[str, ...]
 
@@ -172,10 +182,9 @@ class _Members:
     def __init__(self, incoming: Sequence[pa.Field], fields: tuple[Field, ...], path: Path) -> None:
         position = {field.name.lower(): at for at, field in enumerate(incoming)}
         known = {field.name.lower() for field in fields}
-        for given in incoming:
-            if given.name.lower() not in known:
-                reason = "the table has no such column. Leave it out, or add it to the table first"
-                raise DataMismatchError(format_path((*path, given.name)), reason)
+        unknown = [given.name for given in incoming if given.name.lower() not in known]
+        if unknown:
+            raise _unknown(unknown, path)
         self.sources = [position.get(field.name.lower()) for field in fields]
         self.fields = [arrow_field(field) for field in fields]
         self.slots = [
@@ -302,6 +311,20 @@ class _NullStep:
         return pa.nulls(len(array), self.target)
 
 
+def _unknown(names: Sequence[str], path: Path) -> DataMismatchError:
+    """Say that a table lacks columns: all of them, and how they can be had."""
+    first, *others = (format_path((*path, name)) for name in names)
+    shown = ", ".join(f"`{other}`" for other in others[:_SHOWN])
+    more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
+    also = f", and neither {shown}{more}" if others else ""
+    them = "them" if others else "it"
+    reason = (
+        f"the table has no such column{also}. Leave {them} out, or add {them} to the table: evolve=True does "
+        "that as it writes, and so does --evolve on the command line"
+    )
+    return DataMismatchError(first, reason)
+
+
 def _find_slot(incoming: Sequence[pa.Field], source: int | None, field: Field, path: Path) -> _Slot | None:
     if source is not None:
         return _Slot(incoming[source], field.type, path, nullable=field.nullable)
@@ -326,7 +349,7 @@ def _step(field: pa.Field, type_: Type, path: Path) -> _Step:
         case Map() if pa.types.is_map(given):
             return _MapStep(given, type_, path)
     leaf = find_leaf(field)
-    if pa.types.is_integer(given) and type_ in _INTEGERS and not _is_interval(leaf):
+    if pa.types.is_integer(given) and type_ in INTEGERS and not _is_interval(leaf):
         return _LeafStep(given, type_, path)  # pandas and others make whole numbers wider than they are
     if leaf is None or not _fits(leaf, type_):
         is_ = format_type(leaf) if leaf is not None and _is_interval(leaf) else str(given)

@@ -26,6 +26,7 @@ from instar.schema import (
 )
 from instar.schema.arrow import find_named, said_type
 from instar.schema.paths import ELEMENT, KEY, VALUE
+from instar.schema.rules import can_widen
 from instar.schema.schema import index_fields
 
 if TYPE_CHECKING:
@@ -34,12 +35,15 @@ if TYPE_CHECKING:
 __all__ = [
     "ArrowData",
     "NewColumn",
+    "as_table",
     "check_names",
     "find_leaf",
+    "needed_types",
     "new_columns",
     "open_stream",
     "plain",
     "plain_type",
+    "wider_columns",
 ]
 
 _MAX_DIGITS: Final = 38
@@ -68,6 +72,8 @@ _LEAVES: Final = {
     pa.date64(): "date",
 }
 
+INTEGERS: Final = tuple(Primitive(name) for name in ("tinyint", "smallint", "int", "bigint"))
+
 _FAILED_COLUMN: Final = re.compile(r"Conversion failed for column (.*) with type ", re.DOTALL)
 _VIEWS: Final = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
@@ -88,6 +94,43 @@ class NewColumn(NamedTuple):
 
     path: str
     type: Type
+
+
+def as_table(data: ArrowData) -> pa.Table | None:
+    """Return data as a table, if it is all in memory and can be read more than once."""
+    library = type(data).__module__.partition(".")[0]
+    if library == "pandas" and hasattr(data, "columns"):
+        return _from_pandas(data)
+    if library == "polars" and hasattr(data, "collect_schema") and hasattr(data, "height"):
+        _check_objects(data)
+        return pa.table(data)
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    return data if isinstance(data, pa.Table) else None
+
+
+def needed_types(schema: pa.Schema, table: pa.Table | None) -> pa.Schema:
+    """Return the types that values need: of whole numbers the narrowest, or if they are not known any.
+
+    Numbers that come as a stream are not known before they are written.
+    """
+    fields = []
+    for at, field in enumerate(schema):
+        if pa.types.is_integer(field.type):
+            needed = pa.int8() if table is None else _narrowest(table.column(at))
+            fields.append(field.with_type(needed))
+        else:
+            fields.append(field)
+    return pa.schema(fields)
+
+
+def _narrowest(column: pa.ChunkedArray) -> pa.DataType:
+    ends = pc.min_max(column)
+    low, high = ends["min"].as_py() or 0, ends["max"].as_py() or 0
+    for type_, bits in ((pa.int8(), 7), (pa.int16(), 15), (pa.int32(), 31)):
+        if -(2**bits) <= low and high < 2**bits:
+            return type_
+    return column.type
 
 
 def open_stream(data: ArrowData) -> pa.RecordBatchReader:
@@ -163,6 +206,41 @@ def _new_inside(given: pa.DataType, known: Type, path: tuple[str, ...]) -> Itera
             yield from _new_inside(given.value_type, element, (*path, ELEMENT))
         case Map(value=value) if pa.types.is_map(given):
             yield from _new_inside(given.item_type, value, (*path, VALUE))
+
+
+def wider_columns(incoming: pa.Schema, schema: Schema) -> tuple[NewColumn, ...]:
+    """Return the columns and members that are too narrow for the data, and the types that would hold it."""
+    return tuple(_wider_members(list(incoming), schema.fields, ()))
+
+
+def _wider_members(
+    incoming: list[pa.Field], fields: tuple[Field, ...], path: tuple[str, ...]
+) -> Iterator[NewColumn]:
+    siblings = index_fields(fields)
+    for given in incoming:
+        known = siblings.get(given.name.lower())
+        if known is not None:
+            yield from _wider_inside(given, known.type, (*path, known.name))
+
+
+def _wider_inside(field: pa.Field, known: Type, path: tuple[str, ...]) -> Iterator[NewColumn]:
+    given = plain_type(field.type)
+    match known:
+        case Struct(fields=members) if pa.types.is_struct(given):
+            yield from _wider_members(given.fields, members, path)
+        case List(element=element) if is_list(given):
+            yield from _wider_inside(given.value_field, element, (*path, ELEMENT))
+        case Map(value=value) if pa.types.is_map(given):
+            yield from _wider_inside(given.item_field, value, (*path, VALUE))
+        case Primitive() | Decimal():
+            leaf = find_leaf(field)
+            if leaf is not None and can_widen(known, leaf) and _is_alike(known, leaf):
+                yield NewColumn(format_path(path), leaf)
+
+
+def _is_alike(known: Type, leaf: Type) -> bool:
+    """Whether both are whole numbers, or neither: where one is missing, pandas makes floats of the others."""
+    return (known in INTEGERS) == (leaf in INTEGERS)
 
 
 def _type_of(field: pa.Field, path: tuple[str, ...]) -> Type:

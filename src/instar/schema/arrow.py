@@ -74,8 +74,6 @@ _REFUSED: Final = (
         "there are no unsigned columns; cast it to the next larger signed integer",
     ),
     (pa.types.is_float16, "there are no half floats; cast it to float"),
-    (pa.types.is_duration, "durations are kept in microseconds; cast it to duration[us]"),
-    (pa.types.is_timestamp, "timestamps are kept in microseconds; cast it to timestamp[us]"),
     (pa.types.is_date64, "dates are kept in days; cast it to date32"),
     (pa.types.is_time, "a time of day is not a column type here; use int64 or duration[us]"),
     (pa.types.is_interval, "months and days have no order; use int32 months or duration[us]"),
@@ -193,9 +191,9 @@ def _find_leaf(field: pa.Field) -> Type | None:
     name = _FROM_ARROW.get(type_)
     if pa.types.is_fixed_size_binary(type_):
         name = "binary"
-    elif pa.types.is_timestamp(type_) and type_.unit != "ns":
+    elif pa.types.is_timestamp(type_):
         name = "timestamp_ntz" if type_.tz is None else "timestamp"
-    elif pa.types.is_duration(type_) and type_.unit != "ns":
+    elif pa.types.is_duration(type_):
         name = _DURATION
     if name is not None:
         return Primitive(name)

@@ -100,6 +100,11 @@ class SchemaUpdate:
     def rename_column(self, path: str, name: str) -> Self:
         """Give a column another name; `name` is a bare name, not a path."""
         *parent, old = parse_path(path)
+        if parent and name.lower().startswith(f"{format_path(tuple(parent))}.".lower()):
+            bare = parse_path(name)[-1]
+            raise UsageError(
+                f"cannot rename `{path}` to `{name}`: a new name has no path in front. Give {bare!r}"
+            )
 
         def rename(fields: _Fields) -> _Fields:
             renamed = self._sibling(fields, old, path)

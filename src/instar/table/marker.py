@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["StoreMarker", "check_consensus", "find_marker", "write_marker"]
 
-_REGISTRATION: Final = "store"
+_REGISTRATION: Final = "@store"
+"""The key of a log that says whose logs these are: no table can have this name."""
 
 
 class StoreMarker(msgspec.Struct, frozen=True):

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from contextlib import ExitStack
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from instar.errors import StoreNotFoundError, UsageError
 from instar.storage import consensus_kind, open_blob, open_consensus
+from instar.table.layout import MARKER
 from instar.table.marker import StoreMarker, check_consensus, find_marker
 from instar.table.services import Services
 
@@ -54,8 +56,18 @@ def _find_store(blob: Blob, *, create: bool) -> StoreMarker | None:
     if not create:
         raise StoreNotFoundError(blob.url)
     if next(iter(blob.list()), None) is None:
+        _check_outside(blob.url)
         return None
     marker = find_marker(blob)  # the first thing that a store has: perhaps it came just now
     if marker is None:
         raise UsageError(f"{blob.url} holds something that is not an instar store: choose an empty location")
     return marker
+
+
+def _check_outside(location: str) -> None:
+    """Raise if a directory that would become a store is inside another one."""
+    if "://" in location:
+        return
+    outer = next((parent for parent in Path(location).parents if (parent / MARKER).is_file()), None)
+    if outer is not None:
+        raise UsageError(f"{location} is inside the store at {outer}: choose a place outside of it")

@@ -171,7 +171,7 @@ def test_a_store_whose_creation_got_no_answer_is_created_by_trying_again(
 
 
 @pytest.mark.parametrize(
-    "name", ["", "store", "/a", "a/", "a//b", "../a", ".hidden", "a\\b", "a\nb", "x" * 241]
+    "name", ["", "@store", "/a", "a/", "a//b", "../a", ".hidden", "a\\b", "a\nb", "x" * 241]
 )
 def test_names_that_could_mean_something_else_are_refused(name: str) -> None:
     """Everywhere where a name is taken."""
@@ -184,6 +184,23 @@ def test_names_that_could_mean_something_else_are_refused(name: str) -> None:
         with pytest.raises(InvalidNameError):
             call()
     assert store.tables() == []
+
+
+def test_ordinary_names_are_free() -> None:
+    """A table may be called what a store is called inside."""
+    store = open_store(memory())
+    names = ["instar.store", "log", "store", "tables"]
+    for name in names:
+        store.create_table(name, "n int")
+    assert store.tables() == names
+
+
+def test_a_store_is_not_made_inside_another(tmp_path: Path) -> None:
+    """Where it would be found by nobody who looks after the outer one."""
+    open_store(tmp_path / "lake").create_table("t", "n int")
+    with pytest.raises(UsageError, match="inside the store at"):
+        open_store(tmp_path / "lake" / "a" / "b")
+    assert not (tmp_path / "lake" / "a").exists()
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import instar as library
-from instar.errors import CorruptTableError, disposition
+from instar.errors import CorruptTableError, UsageError, disposition
 from instar.parts import DIFF
 from tests.unit.cli.command import instar
 
@@ -131,6 +131,55 @@ def test_schema_show_and_diff(store: str) -> None:
     assert instar("schema", "show", "billing/events", "--id", "9", "--store", store).returncode == 3
 
 
+def test_a_diff_names_the_schemas_that_changed_something(tmp_path: Path) -> None:
+    """Each change by the schema that made it, however many there were between the two."""
+    lake = str(tmp_path / "lake")
+    with library.open(lake) as opened:
+        table = opened.create_table("t", "a int, b int, c int")
+        for column in ("d", "e"):
+            table.evolve().add_column(column, "int").commit()
+        table.evolve().widen_column("c", "bigint").commit()
+        table.evolve().drop_column("b").commit()
+    diff = instar("schema", "diff", "t", "0", "--store", lake).stdout
+    assert "column `b` (field 2) was dropped by schema 4" in diff
+    assert "column `c` (field 3) is widened from int to bigint since schema 3" in diff
+    assert "by schema" not in instar("schema", "diff", "t", "0", "2", "--store", lake).stdout
+
+
+def test_a_renamed_member_may_be_named_by_its_path(tmp_path: Path) -> None:
+    """It stays where it is: the path in front of its new name is no part of the name."""
+    lake = str(tmp_path / "lake")
+    with library.open(lake) as opened:
+        opened.create_table("t", "geo struct<lat: double>, a int")
+        with pytest.raises(UsageError, match="Give 'latitude'"):
+            opened.table("t").evolve().rename_column("geo.lat", "geo.latitude")
+    done = instar("schema", "evolve", "t", "--rename", "geo.lat=geo.latitude", "--store", lake)
+    assert done.returncode == 0
+    with library.open(lake) as opened:
+        assert str(opened.table("t").schema) == "geo struct<latitude: double>, a int"
+
+
+def test_a_dry_run_says_so(tmp_path: Path) -> None:
+    """Nobody takes it for the change itself."""
+    lake = str(tmp_path / "lake")
+    with library.open(lake) as opened:
+        opened.create_table("t", "a int")
+    steps = ("schema", "evolve", "t", "--add", "b int")
+    assert "nothing was written" in instar(*steps, "--dry-run", "--store", lake).stdout
+    assert "nothing was written" not in instar(*steps, "--store", lake).stdout
+
+
+def test_a_table_is_not_dropped_unasked(tmp_path: Path) -> None:
+    """Where nobody can answer, the question itself is the answer."""
+    lake = str(tmp_path / "lake")
+    with library.open(lake) as opened:
+        opened.create_table("t", "a int").append(pa.table({"a": pa.array([1, 2], pa.int32())}))
+    refused = instar("drop", "t", "--store", lake)
+    assert refused.returncode == 2
+    assert "holds 2 rows? There is nobody to ask here: say --yes" in refused.stderr
+    assert "Dropped t" in instar("drop", "t", "--yes", "--store", lake).stdout
+
+
 def test_an_evolution_tells_the_id_of_its_schema(tmp_path: Path) -> None:
     """That of the latest now: after a dry run, or a change that changes nothing, the old one."""
     lake = str(tmp_path / "lake")
@@ -205,13 +254,13 @@ def test_a_dropped_table_is_gone_and_its_name_is_free(tmp_path: Path) -> None:
     lake = str(tmp_path / "lake")
     instar("init", lake)
     instar("create", "t", "a int", "--store", lake)
-    assert instar("drop", "t", "--store", lake).returncode == 0
+    assert instar("drop", "t", "-y", "--store", lake).returncode == 0
     assert instar("describe", "t", "--store", lake).returncode == 3
     assert instar("create", "t", "b string", "--store", lake).returncode == 0
     assert "b string" in instar("describe", "t", "--store", lake).stdout
 
 
-@pytest.mark.parametrize("name", ["../up", "/abs", "a//b", ".hidden", "", "store"])
+@pytest.mark.parametrize("name", ["../up", "/abs", "a//b", ".hidden", "", "@store"])
 def test_bad_names_are_refused(store: str, name: str) -> None:
     """A name that could mean something else inside the store is a usage error."""
     done = instar("create", name, "a int", "--store", store)

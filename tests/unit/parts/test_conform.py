@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from instar.errors import DataMismatchError, UsageError
-from instar.parts import conform, new_columns
+from instar.parts import Conformer, conform, new_columns
 from instar.schema import arrow_schema, format_type, parse_schema_ddl
 
 if TYPE_CHECKING:
@@ -499,3 +499,12 @@ def test_maps_inside_of_lists_and_maps_have_each_key_once() -> None:
         with pytest.raises(DataMismatchError, match="more than once") as refusal:
             conformed(column(values, type_), ddl)
         assert refusal.value.row == 1
+
+
+def test_all_unknown_columns_are_named() -> None:
+    """Whoever leaves them out, or adds them, need not try one after the other."""
+    with pytest.raises(
+        DataMismatchError, match=r"`b` of the data .* neither `c`, `d`. .* evolve=True"
+    ) as info:
+        Conformer(pa.schema([(name, pa.int32()) for name in "abcd"]), parse_schema_ddl("a int"))
+    assert info.value.column == "b"

@@ -18,7 +18,8 @@ from instar.parts import TS, PartLimits
 from instar.spark.write.incoming import has_months, incoming_schema
 from instar.spark.write.store import conformed
 from instar.table.write.append import resume_write
-from instar.table.write.store import StoredPart, StoringPlan, resolve_writer, store_parts
+from instar.table.write.evolving import Evolution, resolve_writer
+from instar.table.write.store import StoredPart, StoringPlan, store_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -64,7 +65,8 @@ def begin_sink(options: TableOptions, schema: StructType) -> BegunWrite:
     incoming = _without_times(incoming_schema(schema), updates=updates)
     with options.open() as (services, log):
         state = log.load()
-        writer = resolve_writer(state, incoming, evolve=options.evolve, updates=updates)
+        evolution = Evolution() if options.evolve else None
+        writer = resolve_writer(state, incoming, evolution=evolution, updates=updates)
         lease = services.leases.grant(state.table_id, state.base.seqno, services.new_id(), LEND_MS)
         storing = StoringPlan(
             services.blob, state.table_id, lease.write_id or "", writer.schema, state.order_by, PartLimits()

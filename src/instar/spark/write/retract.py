@@ -19,9 +19,9 @@ from instar.spark.native.scan import snapshot_frame
 from instar.spark.write.incoming import incoming_schema, named_as
 from instar.spark.write.store import FrameRows
 from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
+from instar.table.write.evolving import Evolution, WriterSchema, resolve_writer
 from instar.table.write.rows import Change, change_rows
-from instar.table.write.store import resolve_writer
-from instar.table.write.upsert import check_keys_since, key_paths, repeated_key
+from instar.table.write.upsert import check_keys_since, evolving_by, key_paths, repeated_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -55,9 +55,21 @@ def delete_rows(spark: SparkSession, services: Services, log: TableLog, where: s
     return change_rows(services, log, "delete from", retraction)
 
 
-def upsert_frame(services: Services, log: TableLog, data: DataFrame, state: TableState) -> Committed:
+def upsert_frame(
+    services: Services,
+    log: TableLog,
+    data: DataFrame,
+    state: TableState,
+    evolution: Evolution | None = None,
+) -> Committed:
     """Add rows, in place of those that have the same key."""
-    resolve_writer(state, incoming_schema(data.schema))  # what types alone can tell
+    incoming = incoming_schema(data.schema)
+
+    def resolve(state: TableState) -> WriterSchema:
+        allowed = None if evolution is None else evolving_by(evolution, state, incoming)
+        return resolve_writer(state, incoming, evolution=allowed)
+
+    resolve(state)  # what types alone can tell
     # Asked once: the rows whose keys are looked up have to be the rows that are added.
     data = named_as(data, state.history.latest).localCheckpoint()
 
@@ -81,7 +93,8 @@ def upsert_frame(services: Services, log: TableLog, data: DataFrame, state: Tabl
         positions = positions_of(having_keys(located), plan)
         added = data.withColumn(DIFF, F.lit(1).cast("long"))
         check = partial(check_keys_since, state, stats)
-        return _taking(positions, spark, services, plan, pin, having_keys, added)._replace(check=check)
+        change = _taking(positions, spark, services, plan, pin, having_keys, added)
+        return change._replace(check=check, writer=resolve(state) if evolution is not None else None)
 
     spark = data.sparkSession
     return change_rows(services, log, "upsert into", replacement)

@@ -57,6 +57,11 @@ class FrameRows:
         """Its columns, as Arrow knows them."""
         return incoming_schema(self._frame.schema)
 
+    @property
+    def needs(self) -> pa.Schema:
+        """The same: Spark's types are chosen by whoever made the frame."""
+        return self.schema
+
     def store(self, plan: StoringPlan, *, updates: bool) -> list[StoredPart]:
         """Store the rows, and return what was stored."""
         return _store_frame(self._frame, plan, updates=updates)

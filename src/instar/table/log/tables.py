@@ -36,7 +36,6 @@ __all__ = [
 UNREADABLE: Final = (CorruptTableError, FormatTooNewError)
 """What is wrong with one table, and no reason not to go on with the others."""
 
-_RESERVED: Final = "store"
 INTERNAL: Final = "@"
 """What the keys of logs that belong to no table begin with."""
 _READERS: Final = 16
@@ -59,8 +58,8 @@ def check_table_name(name: str) -> None:
         raise InvalidNameError(name, "it has a character that cannot be seen")
     if any(segment != segment.strip() for segment in name.split("/")):
         raise InvalidNameError(name, "a part of it begins or ends with white space")
-    if name == _RESERVED or name.startswith(INTERNAL):
-        raise InvalidNameError(name, "a store keeps this name for itself")
+    if name.startswith(INTERNAL):
+        raise InvalidNameError(name, f"a store keeps names that begin with {INTERNAL} for itself")
 
 
 def create_table(
@@ -136,4 +135,4 @@ def log_names(services: Services, prefix: str = "") -> list[str]:
     """Return the names that have a log, those of dropped tables too."""
     keys = services.consensus.keys(services.log_prefix + prefix)
     names = (key.removeprefix(services.log_prefix) for key in keys)
-    return [name for name in names if name != _RESERVED and not name.startswith(INTERNAL)]
+    return [name for name in names if not name.startswith(INTERNAL)]

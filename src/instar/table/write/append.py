@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from instar.state import ChunkRef, Part, SheetRef, Step, TableState
     from instar.table.log.table_log import Committed, TableLog
     from instar.table.services import Services
-    from instar.table.write.store import Rows, StoredPart, WriterSchema
+    from instar.table.write.evolving import WriterSchema
+    from instar.table.write.store import Rows, StoredPart
 
 __all__ = ["INLINE_PARTS", "Gone", "PartWriter", "Takes", "begin_write", "move_since", "resume_write"]
 

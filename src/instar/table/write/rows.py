@@ -12,7 +12,7 @@ from instar.errors import ConflictError, UsageError, WriterFencedError
 from instar.state.commands import check_token
 from instar.table.log.table_log import Committed
 from instar.table.write.append import PartWriter, Takes, begin_write
-from instar.table.write.store import WriterSchema, resolve_writer
+from instar.table.write.evolving import Evolution, WriterSchema, resolve_writer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,6 +40,7 @@ class WriteOptions(NamedTuple):
     schema_id: int | None = None
     updates: bool = False
     expected_upper: int | None = None
+    former_names: bool = False
 
     def check(self) -> None:
         """Raise unless these can be meant."""
@@ -47,24 +48,31 @@ class WriteOptions(NamedTuple):
             raise UsageError(
                 f"dropped={self.dropped!r}: values of dropped columns are 'refuse'd or 'discard'ed"
             )
+        if self.former_names and not self.evolve:
+            raise UsageError("former_names=True says something about evolve=True: give both, or neither")
         check_token(self.token)
+
+    def evolution(self, rows: Rows) -> Evolution | None:
+        """Return how far rows may change the schema, if they may."""
+        return Evolution(self.former_names, rows.needs) if self.evolve else None
 
 
 def append_rows(services: Services, log: TableLog, rows: Rows, options: WriteOptions) -> Committed:
     """Store rows and commit them, unless their token says that this has been done."""
-    token, evolve, dropped, schema_id, updates, expected_upper = options
+    token, updates = options.token, options.updates
     state = log.load()
     if token is not None and state.find_token(token) is not None:
         return Committed(state, None)
-    writer = resolve_writer(state, rows.schema, schema_id, evolve=evolve, updates=updates)
+    evolution = options.evolution(rows)
+    writer = resolve_writer(state, rows.schema, options.schema_id, evolution=evolution, updates=updates)
     with begin_write(services, log, state) as write:
         return write.write(
             rows,
             writer,
             updates=updates,
             token=token,
-            expected_upper=expected_upper,
-            discard=dropped == "discard",
+            expected_upper=options.expected_upper,
+            discard=options.dropped == "discard",
         )
 
 
@@ -83,6 +91,8 @@ class Change(NamedTuple):
     by_value: bool = False
     check: Callable[[TableState], None] = _allow
     """Raises if the table has become one in which this would change other rows."""
+    writer: WriterSchema | None = None
+    """What the rows are written under, if not the latest schema."""
 
 
 def change_rows(
@@ -97,8 +107,8 @@ def change_rows(
         pin = log.pinned(write_id)
         with pin as state:
             change = change_of(pin)
-            writer = WriterSchema(state.history.latest, state.history.latest_id)
-            if change.rows is not None:
+            writer = change.writer or WriterSchema(state.history.latest, state.history.latest_id)
+            if change.rows is not None and change.writer is None:
                 writer = resolve_writer(state, change.rows.schema, updates=True)
             write = PartWriter(services, log, state, write_id)
             takes = Takes(change.positions, state.seqno, partial(_check_since, state, change))

@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
-from instar.parts import Conformer, RowOrder, conform, new_columns, open_stream, write_parts
-from instar.schema import SchemaUpdate
+from instar.parts import RowOrder, as_table, conform, needed_types, open_stream, write_parts
 from instar.state import Part
-from instar.state.commands import check_schema_id
 from instar.table.layout import part_key
 
 if TYPE_CHECKING:
@@ -23,7 +21,6 @@ if TYPE_CHECKING:
 
     from instar.parts import ArrowData, PartLimits
     from instar.schema import Schema
-    from instar.state import TableState
     from instar.storage import Blob
 
 __all__ = [
@@ -31,8 +28,6 @@ __all__ = [
     "Rows",
     "StoredPart",
     "StoringPlan",
-    "WriterSchema",
-    "resolve_writer",
     "store_parts",
 ]
 
@@ -55,20 +50,16 @@ class StoredPart(msgspec.Struct, frozen=True, array_like=True):
     present: tuple[int, ...]
 
 
-class WriterSchema(NamedTuple):
-    """What rows are written under: a schema and its id, and whether the table has yet to evolve to it."""
-
-    schema: Schema
-    schema_id: int
-    is_new: bool = False
-
-
 class Rows(Protocol):
     """Rows to be written. Where they are decides who stores them."""
 
     @property
     def schema(self) -> pa.Schema:
         """Their columns, as they were given."""
+
+    @property
+    def needs(self) -> pa.Schema:
+        """The narrowest types that hold their values, as far as these are known."""
 
     def store(self, plan: StoringPlan, *, updates: bool) -> Iterable[StoredPart]:
         """Store them as parts; with `updates`, `_diff` and `_ts` tell what they do, and when."""
@@ -78,49 +69,22 @@ class LocalRows:
     """Rows of this process, in any form that speaks Arrow. They are stored once."""
 
     def __init__(self, data: ArrowData) -> None:
-        self._stream = open_stream(data)
+        self._table = as_table(data)
+        self._stream = open_stream(data if self._table is None else self._table)
 
     @property
     def schema(self) -> pa.Schema:
         """Their columns, as they were given."""
         return self._stream.schema
 
+    @property
+    def needs(self) -> pa.Schema:
+        """The types that hold the values: libraries make whole numbers wider than they are."""
+        return needed_types(self.schema, self._table)
+
     def store(self, plan: StoringPlan, *, updates: bool) -> Iterator[StoredPart]:
         """Store them as parts, one in memory at a time."""
         return store_parts(plan, conform(self._stream, plan.schema, updates=updates), "0")
-
-
-def resolve_writer(
-    state: TableState,
-    incoming: pa.Schema,
-    schema_id: int | None = None,
-    *,
-    evolve: bool = False,
-    updates: bool = False,
-) -> WriterSchema:
-    """Return the schema to write under; with `evolve`, one that has the new columns too.
-
-    What the types alone can tell is checked: everything else only as rows are stored.
-    """
-    writer = _choose_schema(state, incoming, schema_id, evolve=evolve)
-    Conformer(incoming, writer.schema, updates=updates)
-    return writer
-
-
-def _choose_schema(
-    state: TableState, incoming: pa.Schema, schema_id: int | None, *, evolve: bool
-) -> WriterSchema:
-    history = state.history
-    chosen = history.latest_id if schema_id is None else schema_id
-    check_schema_id(state, chosen)
-    if evolve and chosen == history.latest_id:
-        update = SchemaUpdate(history)
-        added = new_columns(incoming, history.latest)
-        for column in added:
-            update.add_column(column.path, column.type)
-        if added:
-            return WriterSchema(update.schema, chosen + 1, is_new=True)
-    return WriterSchema(history.schemas[chosen], chosen)
 
 
 def store_parts(plan: StoringPlan, batches: Iterable[pa.RecordBatch], task: str) -> Iterator[StoredPart]:

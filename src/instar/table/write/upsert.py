@@ -9,12 +9,13 @@ import numpy as np
 import pyarrow as pa
 
 from instar.errors import ConflictError, UsageError
-from instar.parts import DIFF, conform, key_stats, open_stream
+from instar.parts import DIFF, conform, key_stats, needed_types, open_stream
 from instar.parts.layout import locate
 from instar.schema import arrow_schema, format_path
 from instar.schema.types import member_fields
 from instar.table.read.locate_keys import find_keys, key_schema
 from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
+from instar.table.write.evolving import Evolution, resolve_writer
 from instar.table.write.retract import negated
 from instar.table.write.rows import Change, batches_since, change_rows
 from instar.table.write.store import LocalRows
@@ -30,16 +31,30 @@ if TYPE_CHECKING:
     from instar.table.log.table_log import Committed, TableLog
     from instar.table.services import Services
 
-__all__ = ["check_key", "check_keys_since", "key_paths", "repeated_key", "upsert_local", "with_diff"]
+__all__ = [
+    "check_key",
+    "check_keys_since",
+    "evolving_by",
+    "key_paths",
+    "repeated_key",
+    "upsert_local",
+    "with_diff",
+]
 
 
-def upsert_local(services: Services, log: TableLog, data: ArrowData) -> Committed:
+def upsert_local(
+    services: Services, log: TableLog, data: ArrowData, evolution: Evolution | None = None
+) -> Committed:
     """Add rows of this process in place of those that have the same key."""
     given = open_stream(data).read_all()  # perhaps it can be read only once
 
     def replacing(pin: Pin) -> Change:
         state = pin.state
-        latest = state.history.latest
+        writer = None
+        if evolution is not None:
+            allowed = evolving_by(evolution, state, needed_types(given.schema, given))
+            writer = resolve_writer(state, given.schema, evolution=allowed)
+        latest = state.history.latest if writer is None else writer.schema
         rows = pa.Table.from_batches(conform(given, latest), schema=arrow_schema(latest))
         keys = key_stats(rows, latest, state.key)
         whole = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
@@ -51,10 +66,17 @@ def upsert_local(services: Services, log: TableLog, data: ArrowData) -> Committe
         pieces = [with_diff(rows, 1)]
         if found.by_value is not None and found.by_value.num_rows:
             pieces.append(negated(found.by_value))
-        added = LocalRows(pa.concat_tables(pieces)) if rows.num_rows else None
-        return Change(added, found.positions, len(pieces) > 1, partial(check_keys_since, state, keys))
+        united = pa.concat_tables(pieces, promote_options="permissive") if rows.num_rows else None
+        added = None if united is None else LocalRows(united)
+        return Change(added, found.positions, len(pieces) > 1, partial(check_keys_since, state, keys), writer)
 
     return change_rows(services, log, "upsert into", replacing)
+
+
+def evolving_by(evolution: Evolution, state: TableState, needs: pa.Schema) -> Evolution:
+    """Return how far an upsert may change the schema of a table: the key stays as it is."""
+    fixed = [format_path(path) for path in key_paths(state)]
+    return evolution._replace(needs=needs, fixed=fixed)
 
 
 def check_keys_since(seen: TableState, keys: Mapping[int, FieldStats], current: TableState) -> None:
