@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import httpx
+import pytest
 
 from tests.lineage import database_url, dataset, run_event
 from tests.servers import postgres
@@ -89,7 +90,8 @@ def test_no_acknowledged_event_is_lost(database_url: str) -> None:
         assert versions["totalCount"] == len(stored), "an event is stored with all that it means"
 
 
-def test_a_service_that_is_told_to_stop_answers_first(tmp_path: Path) -> None:
+@pytest.mark.parametrize("stop", [signal.SIGTERM, signal.SIGINT])
+def test_a_service_that_is_told_to_stop_answers_first(tmp_path: Path, stop: signal.Signals) -> None:
     """Requests under way are answered, and then the process ends."""
     with served(f"sqlite:///{tmp_path}/lineage.db") as (process, url):
         assert httpx.get(f"{url}/healthz", timeout=60).status_code == 200
@@ -99,9 +101,9 @@ def test_a_service_that_is_told_to_stop_answers_first(tmp_path: Path) -> None:
         connection.putheader("Content-Length", str(len(body)))
         connection.endheaders(body[:10])  # the service waits for the rest
         time.sleep(0.5)
-        process.send_signal(signal.SIGTERM)
+        process.send_signal(stop)
         time.sleep(0.5)
         connection.send(body[10:])
         assert connection.getresponse().status == 201
         connection.close()
-        assert process.wait(60) in {0, -signal.SIGTERM, 128 + signal.SIGTERM}
+        assert process.wait(60) in {0, -stop, 128 + stop}

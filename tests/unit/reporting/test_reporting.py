@@ -20,6 +20,7 @@ from instar.lineage import decode_event, ingest_event, open_database
 from instar.lineage.queries.neighbours import neighbours
 from instar.reporting import Input, reading_from, sender
 from instar.reporting.run import Notice, is_configured
+from tests.openlineage_spec import check_event
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,12 +60,14 @@ def _own_sender(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 @pytest.fixture
 def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Endpoint]:
-    """Serve an endpoint, and configure it as everyone does."""
+    """Serve an endpoint, and configure it as everyone does. What it is sent must be as specified."""
     found = _Endpoint()
     monkeypatch.setenv("OPENLINEAGE_URL", found.url)
     yield found
     found.server.shutdown()
     found.server.server_close()
+    for event in found.events:
+        check_event(event)
 
 
 def _count(outcome: str) -> float:

@@ -28,6 +28,7 @@ from openlineage.client.facet_v2 import column_lineage_dataset, schema_dataset
 from openlineage.client.transport import get_default_factory
 
 from tests.lineage import recorded_events
+from tests.openlineage_spec import check_event, sample_facets
 
 if TYPE_CHECKING:
     from tests.service import Client
@@ -165,3 +166,31 @@ def test_events_of_real_producers(service: Client) -> None:
         assert service.ask(f"{quoted}/datasets")["totalCount"] >= 0
         for job in service.ask(f"{quoted}/jobs")["jobs"]:
             assert job["latestRun"] is None or job["latestRun"]["state"] in {"RUNNING", "COMPLETED"}
+
+
+def test_every_facet_of_the_specification_is_kept(service: Client) -> None:
+    """Each facet that OpenLineage defines is stored, and shown as it was sent with what it belongs to."""
+    sent: dict[str, dict[str, Any]] = {}
+    for owner, name, sample in sample_facets():
+        sent.setdefault(owner, {})[name] = sample
+    event = {
+        "eventType": "COMPLETE",
+        "eventTime": "2026-01-01T00:00:00Z",
+        "producer": PRODUCER,
+        "schemaURL": "https://openlineage.io/spec/2-0-2/OpenLineage.json#/$defs/RunEvent",
+        "run": {"runId": str(uuid.UUID(int=1)), "facets": sent["run"]},
+        "job": {"namespace": "jobs", "name": "etl", "facets": sent["job"]},
+        "inputs": [{"namespace": "db", "name": "in", "facets": {}, "inputFacets": sent["input"]}],
+        "outputs": [
+            {"namespace": "db", "name": "out", "facets": sent["dataset"], "outputFacets": sent["output"]}
+        ],
+    }
+    assert check_event(event) == sum(map(len, sent.values()))
+    service.tell(event)
+    run = service.ask(f"/jobs/runs/{uuid.UUID(int=1)}")
+    assert run["facets"] == sent["run"]
+    assert service.ask("/namespaces/jobs/jobs/etl")["facets"] == sent["job"]
+    assert service.ask("/namespaces/db/datasets/out")["facets"] == sent["dataset"]
+    assert run["inputDatasetVersions"][0]["facets"] == sent["input"]
+    (version,) = service.ask("/namespaces/db/datasets/out/versions")["versions"]
+    assert version["facets"] == sent["dataset"] | sent["output"]

@@ -9,6 +9,8 @@ from urllib.parse import quote
 from tests.lineage import dataset, run_event
 
 if TYPE_CHECKING:
+    import pytest
+
     from tests.service import Client
 
 
@@ -277,3 +279,14 @@ def test_a_batch_says_which_events_failed(service: Client) -> None:
     assert [(one["index"], one["retriable"]) for one in answer.json()["failed_events"]] == [(1, False)]
     assert service.post("/api/v1/lineage/batch", json=events[:1]).json()["status"] == "success"
     assert service.ask("/events/lineage")["totalCount"] == 2
+
+
+def test_long_lists_are_counted_up_to_a_limit(service: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A list that grows for ever says how many there are behind the page, but does not count them all."""
+    service.tell(*[run_event("COMPLETE", number, number + 1) for number in range(9)])
+    runs = "/namespaces/jobs/jobs/job/runs"
+    assert service.ask(runs, limit=2)["totalCount"] == 9
+    monkeypatch.setattr("instar.lineage.queries.rows.COUNTED", 3)
+    assert service.ask(runs, limit=2)["totalCount"] == 5
+    assert service.ask(runs, limit=2, offset=6)["totalCount"] == 9
+    assert service.ask("/events/lineage", limit=1)["totalCount"] == 4

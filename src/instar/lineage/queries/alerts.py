@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import msgspec
-from sqlalchemy import ColumnElement, func, select, update
+from sqlalchemy import ColumnElement, select, update
 
 from instar.lineage.models import AlertRow, DatasetRow, NamespaceRow
-from instar.lineage.queries.rows import Json, Page, format_time
+from instar.lineage.queries.rows import Json, Page, count_rows, format_time
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -25,7 +25,7 @@ def list_alerts(connection: Connection, page: Page, root: UUID | None = None) ->
     wanted: list[ColumnElement[bool]] = [AlertRow.dataset_uuid == root] if root is not None else []
     statement = _select().where(*wanted).order_by(AlertRow.created_at.desc(), AlertRow.uuid)
     rows = connection.execute(statement.limit(page.limit).offset(page.offset))
-    total = connection.scalar(select(func.count()).select_from(AlertRow).where(*wanted))
+    total = count_rows(connection, AlertRow, page, *wanted)
     return {"alerts": [_show(row) for row in rows], "totalCount": total}
 
 

@@ -11,7 +11,7 @@ from sqlalchemy import ColumnElement, func, literal, select, union_all
 from instar.errors import EntityNotFoundError, UsageError
 from instar.lineage.ids import namespace_id, source_id
 from instar.lineage.models import DatasetRow, EventRow, JobRow, NamespaceRow, SourceRow, TagRow
-from instar.lineage.queries.rows import Json, Page, format_time
+from instar.lineage.queries.rows import Json, Page, count_rows, format_time
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -162,5 +162,5 @@ def list_events(
     ordered = [column.desc() for column in order] if descending else list(order)
     statement = select(EventRow.payload).where(*wanted).order_by(*ordered)
     rows = connection.scalars(statement.limit(page.limit).offset(page.offset))
-    total = connection.scalar(select(func.count()).select_from(EventRow).where(*wanted))
+    total = count_rows(connection, EventRow, page, *wanted)
     return {"events": [msgspec.json.decode(zlib.decompress(row)) for row in rows], "totalCount": total}

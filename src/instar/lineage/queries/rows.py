@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import msgspec
-from sqlalchemy import select
+from sqlalchemy import func, literal, select
 
 from instar.lineage.models import FacetContentRow, FacetRow
 
@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
     from uuid import UUID
 
-    from sqlalchemy import Connection
+    from sqlalchemy import ColumnElement, Connection
 
-__all__ = ["Json", "Page", "chunks", "facets_of", "format_time"]
+    from instar.lineage.models import Base
+
+__all__ = ["Json", "Page", "chunks", "count_rows", "facets_of", "format_time"]
 
 Json = dict[str, Any]
 T = TypeVar("T")
@@ -30,6 +32,16 @@ class Page(NamedTuple):
 
     limit: int = 100
     offset: int = 0
+
+
+COUNTED: Final = 10_000
+"""How many rows behind a page are counted: a list that grows for ever must not get slower for ever."""
+
+
+def count_rows(connection: Connection, row: type[Base], page: Page, *wanted: ColumnElement[bool]) -> int:
+    """Return how many rows there are, or if more than 10,000 are behind the page, those up to there."""
+    some = select(literal(1)).select_from(row).where(*wanted).limit(page.offset + page.limit + COUNTED)
+    return int(connection.scalar(select(func.count()).select_from(some.subquery())) or 0)
 
 
 def format_time(at: int | None) -> str | None:

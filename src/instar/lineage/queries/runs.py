@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import func, or_, select
+from sqlalchemy import or_, select
 from sqlalchemy.orm import aliased
 
 from instar.lineage.ingest.timeline import Timeline
@@ -16,7 +16,7 @@ from instar.lineage.models import (
     RunInputRow,
     RunRow,
 )
-from instar.lineage.queries.rows import Json, Page, chunks, facets_of, format_time
+from instar.lineage.queries.rows import Json, Page, chunks, count_rows, facets_of, format_time
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,7 +33,7 @@ def list_runs(connection: Connection, job_uuid: UUID, page: Page) -> Json:
     statement = select(RunRow.uuid).where(mine).order_by(RunRow.created_at.desc(), RunRow.uuid.desc())
     uuids = list(connection.scalars(statement.limit(page.limit).offset(page.offset)))
     shown = show_runs(connection, uuids)
-    total = connection.scalar(select(func.count()).select_from(RunRow).where(mine))
+    total = count_rows(connection, RunRow, page, mine)
     return {"runs": [shown[uuid] for uuid in uuids], "totalCount": total}
 
 
