@@ -18,7 +18,7 @@ from instar.errors import StorageError, StorageTimeoutError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from instar.storage import Appended, Blob, Consensus, StoredObject, Versioned
+    from instar.storage import AppendResult, Blob, Consensus, StoredObject, Versioned
     from instar.storage.blob import Data
 
 __all__ = ["Faults", "Outcome", "UnreliableBlob", "UnreliableConsensus"]
@@ -142,7 +142,7 @@ class UnreliableConsensus:
     def head(self, key: str) -> Versioned | None:
         return self._faults.call("head", key, lambda: self._consensus.head(key))
 
-    def append(self, key: str, expected_seqno: int | None, data: Data) -> Appended:
+    def append(self, key: str, expected_seqno: int | None, data: Data) -> AppendResult:
         return self._faults.call("append", key, lambda: self._consensus.append(key, expected_seqno, data))
 
     def scan(self, key: str, from_seqno: int = 0, limit: int | None = None) -> list[Versioned]:

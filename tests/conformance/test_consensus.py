@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from instar.errors import InvalidNameError, StorageTimeoutError
-from instar.storage import Appended, Versioned
+from instar.storage import AppendResult, Versioned
 from tests.conformance.test_blob import BAD_KEYS
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def test_a_log_that_nobody_wrote_is_empty(consensus: Consensus) -> None:
     assert consensus.head(KEY) is None
     assert consensus.scan(KEY) == consensus.scan(KEY, 7) == []
     consensus.truncate(KEY, 10)
-    assert consensus.append(KEY, 0, b"") is Appended.MISMATCH
+    assert consensus.append(KEY, 0, b"") is AppendResult.MISMATCH
     assert list(consensus.keys()) == []
     assert consensus.head(KEY) is None
 
@@ -63,15 +63,15 @@ def test_an_append_that_expects_another_head_changes_nothing(
     """Neither an older place nor one beyond the end is written to, by an old handle or a new one."""
     fill(consensus, KEY, 3)
     for handle in (consensus, place.open_consensus()):
-        assert handle.append(KEY, expected, b"x") is Appended.MISMATCH
+        assert handle.append(KEY, expected, b"x") is AppendResult.MISMATCH
         assert numbers(handle.scan(KEY)) == [0, 1, 2]
         assert handle.head(KEY) == Versioned(2, b"2")
 
 
 def test_only_landed_is_true() -> None:
     """So `if consensus.append(…)` means what it seems to."""
-    assert Appended.LANDED
-    assert not Appended.MISMATCH
+    assert AppendResult.LANDED
+    assert not AppendResult.MISMATCH
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_truncation_never_takes_the_head(place: Place, below: int) -> None:
     fresh = place.open_consensus()
     assert fresh.head(KEY) == Versioned(3, b"3")
     assert numbers(fresh.scan(KEY)) == [3]
-    assert fresh.append(KEY, None, b"x") is Appended.MISMATCH
+    assert fresh.append(KEY, None, b"x") is AppendResult.MISMATCH
     assert fresh.append(KEY, 3, b"4")
     assert list(fresh.keys()) == [KEY]
 
@@ -128,13 +128,13 @@ def test_a_writer_that_slept_through_a_truncation_writes_nothing(place: Place, s
         assert others.append(KEY, seqno - 1 if seqno else None, str(seqno).encode())
     others.truncate(KEY, 7)
     try:
-        assert sleeper.append(KEY, stale, b"ghost") is Appended.MISMATCH
+        assert sleeper.append(KEY, stale, b"ghost") is AppendResult.MISMATCH
     except StorageTimeoutError:
         assert place.name.startswith("blob-")  # they cannot tell, and say so
     for handle in (sleeper, others, place.open_consensus()):
         assert numbers(handle.scan(KEY)) == [7, 8]
         assert handle.head(KEY) == Versioned(8, b"8")
-        assert handle.append(KEY, stale, b"ghost") is Appended.MISMATCH
+        assert handle.append(KEY, stale, b"ghost") is AppendResult.MISMATCH
     assert others.append(KEY, 8, b"9")
     assert numbers(sleeper.scan(KEY)) == [7, 8, 9]
 
@@ -209,12 +209,12 @@ def test_of_threads_that_append_at_once_one_lands(place: Place) -> None:
         for seqno in range(10):
             last = seqno - 1 if seqno else None
 
-            def attempt(writer: int, last: int | None = last) -> Appended:
+            def attempt(writer: int, last: int | None = last) -> AppendResult:
                 return handles[writer].append(KEY, last, str(writer).encode())
 
             results = list(pool.map(attempt, range(len(handles))))
-            assert results.count(Appended.LANDED) == 1
-            winner = results.index(Appended.LANDED)
+            assert results.count(AppendResult.LANDED) == 1
+            winner = results.index(AppendResult.LANDED)
             assert shared.head(KEY) == Versioned(seqno, str(winner).encode())
 
 

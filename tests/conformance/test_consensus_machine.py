@@ -16,7 +16,7 @@ from hypothesis import settings
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from instar.errors import StorageTimeoutError
-from instar.storage import Appended, Versioned
+from instar.storage import AppendResult, Versioned
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -54,7 +54,7 @@ class ConsensusMachine(RuleBasedStateMachine):
     @rule(key=keys, handle=handles, data=st.binary(max_size=3), more=st.integers(1, 4))
     def append_at_the_head(self, key: str, handle: int, data: bytes, more: int) -> None:
         for _ in range(more):
-            assert self.handles[handle].append(self.name(key), self.head(key), data) is Appended.LANDED
+            assert self.handles[handle].append(self.name(key), self.head(key), data) is AppendResult.LANDED
             self.logs[key].append(data)
             self.seen[handle, key] = len(self.logs[key]) - 1
 
@@ -62,7 +62,7 @@ class ConsensusMachine(RuleBasedStateMachine):
         if expected == self.head(key):
             return
         try:
-            assert self.handles[handle].append(self.name(key), expected, b"ghost") is Appended.MISMATCH
+            assert self.handles[handle].append(self.name(key), expected, b"ghost") is AppendResult.MISMATCH
         except StorageTimeoutError:
             assert self.fuzzy
             assert (0 if expected is None else expected + 1) < self.floors[key]

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from instar.errors import StorageError, StorageTimeoutError
-from instar.storage import Appended, BlobConsensus, MemoryConsensus, ObjectBlob, open_consensus
+from instar.storage import AppendResult, BlobConsensus, MemoryConsensus, ObjectBlob, open_consensus
 from tests.faults import Faults, UnreliableBlob, UnreliableConsensus
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ class Writer:
         except StorageError:
             self.refused.add(entry)
         else:
-            if landed is Appended.LANDED:
+            if landed is AppendResult.LANDED:
                 self.acknowledged.add(entry)
                 self.last = 0 if self.last is None else self.last + 1
                 return

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from instar.api import Table
-    from instar.storage import Appended, Consensus
+    from instar.storage import AppendResult, Consensus
     from instar.storage.blob import Data
 
 TABLE = "events"
@@ -107,7 +107,7 @@ class Counting:
         self._consensus = consensus
         self.attempts = 0
 
-    def append(self, key: str, expected_seqno: int | None, data: Data) -> Appended:
+    def append(self, key: str, expected_seqno: int | None, data: Data) -> AppendResult:
         """Count, and append."""
         self.attempts += 1
         return self._consensus.append(key, expected_seqno, data)

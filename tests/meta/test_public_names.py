@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import ast
+from collections import defaultdict
+
 import pytest
 
 import instar
+from tests.meta.modules import SOURCE
 
 PUBLIC = [
     "Changes",
@@ -42,3 +46,13 @@ def test_names_that_are_not_there_are_missed_as_usual() -> None:
     assert issubclass(instar.errors.InstarError, Exception)
     with pytest.raises(AttributeError, match="module 'instar' has no attribute 'Tabel'"):
         _ = instar.Tabel  # type: ignore[attr-defined]
+
+
+def test_one_noun_names_one_class() -> None:
+    """No two classes share a name, so that a name in an error, a log or a talk means one thing."""
+    places = defaultdict(list)
+    for path in SOURCE.rglob("*.py"):
+        for node in ast.parse(path.read_text()).body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[node.name].append(str(path.relative_to(SOURCE)))
+    assert {name: found for name, found in places.items() if len(found) > 1} == {}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from instar.reporting import Input, Output, reported
+from instar.reporting import RunInput, RunOutput, reported
 from instar.state import Appended
 from instar.table.write.rows import append_rows
 from instar.table.write.store import LocalRows
@@ -81,11 +81,11 @@ def report_commit(
         committed = write()
         commit = as_commit(committed, token)
         schema = committed[0].history.schemas[commit.schema_id] if run.wanted else None
-        run.outputs.append(Output(location, log.name, schema, str(commit.seqno), commit.rows))
+        run.outputs.append(RunOutput(location, log.name, schema, str(commit.seqno), commit.rows))
     return commit
 
 
-def _tables_read(frame: Data, location: str) -> list[Input]:
+def _tables_read(frame: Data, location: str) -> list[RunInput]:
     """Return the tables that a Spark frame is made from, as far as its plan shows them."""
     from instar.spark import reports_of  # noqa: PLC0415 -- only who needs Spark loads it
 
@@ -93,7 +93,7 @@ def _tables_read(frame: Data, location: str) -> list[Input]:
         names = {report.table for report in reports_of(frame)}
     except Exception:  # noqa: BLE001 -- reporting never fails a write; the write itself says what is wrong
         return []
-    return [Input(location, name) for name in sorted(names)]
+    return [RunInput(location, name) for name in sorted(names)]
 
 
 def as_commit(committed: Committed, token: str | None = None) -> Commit:

@@ -28,7 +28,7 @@ from instar.cli.output import (
     working,
 )
 from instar.errors import TableNotFoundError, UsageError
-from instar.reporting import Input, reading_from
+from instar.reporting import RunInput, reading_from
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -109,7 +109,7 @@ def import_files(  # noqa: PLR0913 -- options of a command
                     _progress(spark, f"importing into {table}"),
                     naming_misfits(frame, files, kind),
                     cancelling(spark),
-                    reading_from([Input(*_dataset(file), same_columns=True) for file in files]),
+                    reading_from([RunInput(*_dataset(file), same_columns=True) for file in files]),
                 ):
                     commit = target.append(frame, evolve=evolve)
             except BaseException:

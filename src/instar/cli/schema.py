@@ -15,7 +15,7 @@ from instar.errors import AmbiguousEvolutionError, InvalidSchemaError, SchemaNot
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from instar.cli.verdicts import Verdict
+    from instar.cli.verdicts import SchemaVerdict
     from instar.schema import Change, Field, SchemaUpdate
 
 __all__ = ["app", "read_schema"]
@@ -216,7 +216,7 @@ def _toward(update: SchemaUpdate, target: str) -> SchemaUpdate:
         raise UsageError(f"{error}\n{hint}") from None
 
 
-def _answer(verdict: Verdict, *, as_json: bool, dry_run: bool | None = None, **ids: int) -> None:
+def _answer(verdict: SchemaVerdict, *, as_json: bool, dry_run: bool | None = None, **ids: int) -> None:
     """Print a verdict, as JSON with the ids of the schemas, and exit with 1 if it is no."""
     if as_json:
         written = {} if dry_run is None else {"dry_run": dry_run}
@@ -265,7 +265,7 @@ def read_schema(given: str) -> str:
         ) from None
 
 
-def _print(verdict: Verdict) -> None:
+def _print(verdict: SchemaVerdict) -> None:
     if not verdict.changes:
         console().print("Nothing changes.")
         return

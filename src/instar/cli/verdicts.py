@@ -4,22 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from instar.schema import Change, Fence, History, Kind, check_reader
+from instar.schema import Change, Fence, History, ChangeKind, check_reader
 
 if TYPE_CHECKING:
     from instar.schema import Schema
 
-__all__ = ["Verdict", "judge"]
+__all__ = ["SchemaVerdict", "judge"]
 
 _FENCED_BY = {
-    Kind.DELETED: Kind.RECREATED,
-    Kind.MADE_NULLABLE: Kind.MADE_REQUIRED,
-    Kind.WIDENED: Kind.NARROWED,
+    ChangeKind.DELETED: ChangeKind.RECREATED,
+    ChangeKind.MADE_NULLABLE: ChangeKind.MADE_REQUIRED,
+    ChangeKind.WIDENED: ChangeKind.NARROWED,
 }
 """The change that a table makes, and the obstacle that a reader of the old schema then meets."""
 
 
-class Verdict(NamedTuple):
+class SchemaVerdict(NamedTuple):
     """Every change between two schemas, and the fences that a reader of the old one would meet."""
 
     old: Schema
@@ -81,7 +81,7 @@ class Verdict(NamedTuple):
         }
 
 
-def judge(history: History, schema: Schema, after: History | None = None) -> Verdict:
+def judge(history: History, schema: Schema, after: History | None = None) -> SchemaVerdict:
     """Judge the step from the latest schema of a history to another.
 
     `after` is the history up to that other one, if more than one step has led there.
@@ -89,4 +89,4 @@ def judge(history: History, schema: Schema, after: History | None = None) -> Ver
     changes = history.compare(schema)
     allowed = all(change.permitted for change in changes)
     fences = check_reader(after or history.evolve(schema), history.latest) if allowed else ()
-    return Verdict(history.latest, schema, changes, fences)
+    return SchemaVerdict(history.latest, schema, changes, fences)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from instar.errors import InvalidSchemaError
 from instar.schema import (
+    ChangeKind,
     Field,
     History,
-    Kind,
     List,
     Map,
     Primitive,
@@ -50,9 +50,9 @@ _SYNONYMS: Final = {
     "timestamp without time zone": "timestamp_ntz", "numeric": "decimal",
 }  # fmt: skip
 _FENCED_BY: Final = {
-    Kind.DELETED: Kind.RECREATED,
-    Kind.MADE_NULLABLE: Kind.MADE_REQUIRED,
-    Kind.WIDENED: Kind.NARROWED,
+    ChangeKind.DELETED: ChangeKind.RECREATED,
+    ChangeKind.MADE_NULLABLE: ChangeKind.MADE_REQUIRED,
+    ChangeKind.WIDENED: ChangeKind.NARROWED,
 }
 _LENGTH: Final = re.compile(r"\s*\(\s*\d+\s*\)$")
 
@@ -87,7 +87,7 @@ def violations(policy: str, verdict: dict[str, Any]) -> list[dict[str, Any]]:
 
 def _without_fields(old: Sequence[FieldContent], new: Sequence[FieldContent]) -> dict[str, Any]:
     """Compare with a schema that has no fields, which a table cannot have."""
-    kind = Kind.DELETED if old else Kind.ADDED
+    kind = ChangeKind.DELETED if old else ChangeKind.ADDED
     changes = [
         {
             "path": field.name, "kind": kind.value, "old": field.type if old else None,
@@ -100,11 +100,11 @@ def _without_fields(old: Sequence[FieldContent], new: Sequence[FieldContent]) ->
 
 
 def _show(
-    change: Change, numbering: _Numbering, stopped: set[tuple[Kind, tuple[int, ...]]]
+    change: Change, numbering: _Numbering, stopped: set[tuple[ChangeKind, tuple[int, ...]]]
 ) -> dict[str, Any]:
     old, new = numbering.types(change.ids[-1])
     obstacle = _FENCED_BY.get(change.kind)
-    known = change.kind is not Kind.RETYPED or not numbering.is_unknown(change.ids[-1])
+    known = change.kind is not ChangeKind.RETYPED or not numbering.is_unknown(change.ids[-1])
     return {
         "path": change.path,
         "kind": change.kind.value,

@@ -22,7 +22,7 @@ from instar.schema import Field, List, Map, Schema, Struct, Type
 from instar.schema.text import format_type
 
 if TYPE_CHECKING:
-    from instar.reporting.run import Input, Notice, Output
+    from instar.reporting.run import Notice, RunInput, RunOutput
 
 __all__ = ["as_event"]
 
@@ -46,7 +46,7 @@ def as_event(notice: Notice) -> RunEvent:
     )
 
 
-def _output(output: Output, inputs: tuple[Input, ...]) -> OutputDataset:
+def _output(output: RunOutput, inputs: tuple[RunInput, ...]) -> OutputDataset:
     facets: dict[str, Any] = {}
     statistics: dict[str, Any] = {}
     if output.schema is not None:
@@ -65,7 +65,7 @@ def _output(output: Output, inputs: tuple[Input, ...]) -> OutputDataset:
     return OutputDataset(output.namespace, output.name, facets=facets, outputFacets=statistics)
 
 
-def _columns(schema: Schema, inputs: list[Input]) -> Any:  # noqa: ANN401 -- a facet
+def _columns(schema: Schema, inputs: list[RunInput]) -> Any:  # noqa: ANN401 -- a facet
     if not inputs:
         return None
     made = column_lineage_dataset

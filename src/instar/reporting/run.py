@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
     from instar.schema import Schema
 
-__all__ = ["Input", "Notice", "Output", "Reported", "is_configured", "reading_from", "reported"]
+__all__ = ["Notice", "Reported", "RunInput", "RunOutput", "is_configured", "reading_from", "reported"]
 
 
 @dataclass(frozen=True)
-class Input:
+class RunInput:
     """A dataset that a run reads. With `same_columns`, a column is made from the one of the same name."""
 
     namespace: str
@@ -29,7 +29,7 @@ class Input:
 
 
 @dataclass(frozen=True)
-class Output:
+class RunOutput:
     """What a run has written: a table in a store, its version, and how many rows were added."""
 
     namespace: str
@@ -47,8 +47,8 @@ class Notice:
     at: str
     run_id: str
     job: str
-    inputs: tuple[Input, ...] = ()
-    outputs: tuple[Output, ...] = ()
+    inputs: tuple[RunInput, ...] = ()
+    outputs: tuple[RunOutput, ...] = ()
     problem: str | None = None
 
 
@@ -56,13 +56,13 @@ class Notice:
 class Reported:
     """A run under way: who writes fills in what was read and written."""
 
-    outputs: list[Output] = field(default_factory=list)
-    inputs: list[Input] = field(default_factory=list)
+    outputs: list[RunOutput] = field(default_factory=list)
+    inputs: list[RunInput] = field(default_factory=list)
     wanted: bool = False
     """Whether anybody will hear of it; if not, nothing needs to be found out."""
 
 
-_INPUTS: Final[ContextVar[tuple[Input, ...]]] = ContextVar("instar_reporting_inputs", default=())
+_INPUTS: Final[ContextVar[tuple[RunInput, ...]]] = ContextVar("instar_reporting_inputs", default=())
 
 
 def is_configured() -> bool:
@@ -82,7 +82,7 @@ _FILE: Final = "openlineage.yml"
 
 
 @contextmanager
-def reading_from(inputs: Sequence[Input]) -> Iterator[None]:
+def reading_from(inputs: Sequence[RunInput]) -> Iterator[None]:
     """Let writes inside the block say that they read these datasets."""
     before = _INPUTS.set((*_INPUTS.get(), *inputs))
     try:
@@ -106,7 +106,7 @@ def reported(operation: str, namespace: str, name: str) -> Iterator[Reported]:
         run_id=str(uuid.uuid4()),
         job=f"{name}.{operation}",
         inputs=tuple(found.inputs),
-        outputs=(Output(namespace, name),),
+        outputs=(RunOutput(namespace, name),),
     )
     send(first)
     try:

@@ -10,7 +10,7 @@ from instar.schema.migration_type import MigrationType
 from instar.schema.order import needs_consolidation, preserves_order, stays_sorted_by
 from instar.schema.paths import format_path, parse_path
 from instar.schema.reader import Fence, check_reader
-from instar.schema.rules import PERMITTED, Change, Kind, compare
+from instar.schema.rules import PERMITTED, Change, ChangeKind, compare
 from instar.schema.schema import Schema
 from instar.schema.spark import schema_from_spark, spark_json
 from instar.schema.text import format_type
@@ -20,11 +20,11 @@ from instar.schema.update import SchemaUpdate
 __all__ = [
     "PERMITTED",
     "Change",
+    "ChangeKind",
     "Decimal",
     "Fence",
     "Field",
     "History",
-    "Kind",
     "List",
     "Map",
     "Migration",

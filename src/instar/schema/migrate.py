@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from instar.errors import IncompatibleSchemaError, UsageError
 from instar.schema.arrow import Names, arrow_field, arrow_schema, arrow_type
 from instar.schema.migration_type import MigrationType
-from instar.schema.rules import Kind, compare
+from instar.schema.rules import ChangeKind, compare
 from instar.schema.schema import Schema
 from instar.schema.types import Field, List, Map, Struct, Type, member_fields, walk_fields
 
@@ -116,7 +116,7 @@ class Migration:
         violations = tuple(
             change
             for change in compare(MigrationType.start(old), new)
-            if not change.permitted and change.kind is not Kind.REORDERED
+            if not change.permitted and change.kind is not ChangeKind.REORDERED
         )
         if violations:
             raise IncompatibleSchemaError(None, violations)

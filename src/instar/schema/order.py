@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.schema.migration_type import MigrationType
-from instar.schema.rules import Kind, compare
+from instar.schema.rules import ChangeKind, compare
 from instar.schema.types import Field, List, Map, Struct, Type
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ __all__ = ["needs_consolidation", "preserves_order", "stays_sorted_by"]
 
 def needs_consolidation(old: Schema, new: Schema) -> bool:
     """Whether rows that differ may become equal: exactly if a field is deleted, at any level."""
-    return any(change.kind is Kind.DELETED for change in compare(MigrationType.start(old), new))
+    return any(change.kind is ChangeKind.DELETED for change in compare(MigrationType.start(old), new))
 
 
 def preserves_order(old: Schema, new: Schema, order_by: Sequence[int] = ()) -> bool:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from instar.schema.migration_type import MigrationType
-from instar.schema.rules import Change, Kind, compare
+from instar.schema.rules import Change, ChangeKind, compare
 
 if TYPE_CHECKING:
     from instar.schema.history import History
@@ -20,20 +20,20 @@ if TYPE_CHECKING:
 __all__ = ["Fence", "check_reader"]
 
 _PHRASES: Final = {
-    Kind.RECREATED: "was dropped by schema {by}",
-    Kind.MADE_REQUIRED: "may hold nulls since schema {by}",
-    Kind.NARROWED: "is widened from {new} to {old} since schema {by}",
-    Kind.RETYPED: "is {old} since schema {by}, not {new}",
-    Kind.KEY_CHANGED: "has keys of {old} since schema {by}, not {new}",
-    Kind.ADDED_REQUIRED: "is not null for this reader, but the table never had it",
-    Kind.MOVED: "is in another place of the table since schema {by}",
+    ChangeKind.RECREATED: "was dropped by schema {by}",
+    ChangeKind.MADE_REQUIRED: "may hold nulls since schema {by}",
+    ChangeKind.NARROWED: "is widened from {new} to {old} since schema {by}",
+    ChangeKind.RETYPED: "is {old} since schema {by}, not {new}",
+    ChangeKind.KEY_CHANGED: "has keys of {old} since schema {by}, not {new}",
+    ChangeKind.ADDED_REQUIRED: "is not null for this reader, but the table never had it",
+    ChangeKind.MOVED: "is in another place of the table since schema {by}",
 }
 
 
 class Fence(msgspec.Struct, frozen=True):
     """One reason why a reader cannot go on: the column, and the schema that changed it."""
 
-    kind: Kind
+    kind: ChangeKind
     path: str
     ids: tuple[int, ...]
     by_schema: int
@@ -68,13 +68,13 @@ def _obstacles(table: MigrationType, reader: Schema) -> tuple[Change, ...]:
     return tuple(
         change
         for change in compare(table, reader)
-        if not change.permitted and change.kind is not Kind.REORDERED
+        if not change.permitted and change.kind is not ChangeKind.REORDERED
     )
 
 
-def _standing_since(history: History, reader: Schema) -> dict[tuple[Kind, tuple[int, ...], str], int]:
+def _standing_since(history: History, reader: Schema) -> dict[tuple[ChangeKind, tuple[int, ...], str], int]:
     """Find for each obstacle the schema since which it has stood without a break."""
-    since: dict[tuple[Kind, tuple[int, ...], str], int] = {}
+    since: dict[tuple[ChangeKind, tuple[int, ...], str], int] = {}
     table = MigrationType.start(history.schemas[0])
     for schema_id, schema in enumerate(history.schemas):
         table = table.extend(schema) if schema_id else table

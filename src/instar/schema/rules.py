@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 
     from instar.schema.schema import Schema
 
-__all__ = ["PERMITTED", "Change", "Kind", "can_widen", "compare"]
+__all__ = ["PERMITTED", "Change", "ChangeKind", "can_widen", "compare"]
 
 
-class Kind(Enum):
+class ChangeKind(Enum):
     """What happened to a field. The first five are permitted."""
 
     ADDED = "added"
@@ -51,7 +51,9 @@ class Kind(Enum):
     MOVED = "moved"
 
 
-PERMITTED: Final = frozenset({Kind.ADDED, Kind.DELETED, Kind.RENAMED, Kind.MADE_NULLABLE, Kind.WIDENED})
+PERMITTED: Final = frozenset(
+    {ChangeKind.ADDED, ChangeKind.DELETED, ChangeKind.RENAMED, ChangeKind.MADE_NULLABLE, ChangeKind.WIDENED}
+)
 
 _WIDER: Final = {
     "tinyint": ("smallint", "int", "bigint", "double"),
@@ -70,7 +72,7 @@ class Change(msgspec.Struct, frozen=True):
     subtrees incomparable is one change: nothing inside is compared.
     """
 
-    kind: Kind
+    kind: ChangeKind
     path: str
     ids: tuple[int, ...]
     old: str | None
@@ -97,37 +99,37 @@ class Change(msgspec.Struct, frozen=True):
 
 
 _SUMMARIES: Final = {
-    Kind.ADDED: "is added",
-    Kind.DELETED: "is deleted",
-    Kind.RENAMED: "is renamed from `{old}`",
-    Kind.MADE_NULLABLE: "becomes nullable",
-    Kind.WIDENED: "is widened from {old} to {new}",
-    Kind.ADDED_REQUIRED: "cannot be added as not null",
-    Kind.MADE_REQUIRED: "cannot become not null",
-    Kind.NARROWED: "cannot be narrowed from {old} to {new}",
-    Kind.RETYPED: "cannot change from {old} to {new}",
-    Kind.KEY_CHANGED: "cannot change its keys from {old} to {new}",
-    Kind.REORDERED: "cannot change the order of its fields to {new}",
-    Kind.RECREATED: "cannot be created under this id",
-    Kind.MOVED: "cannot be created under this id",
+    ChangeKind.ADDED: "is added",
+    ChangeKind.DELETED: "is deleted",
+    ChangeKind.RENAMED: "is renamed from `{old}`",
+    ChangeKind.MADE_NULLABLE: "becomes nullable",
+    ChangeKind.WIDENED: "is widened from {old} to {new}",
+    ChangeKind.ADDED_REQUIRED: "cannot be added as not null",
+    ChangeKind.MADE_REQUIRED: "cannot become not null",
+    ChangeKind.NARROWED: "cannot be narrowed from {old} to {new}",
+    ChangeKind.RETYPED: "cannot change from {old} to {new}",
+    ChangeKind.KEY_CHANGED: "cannot change its keys from {old} to {new}",
+    ChangeKind.REORDERED: "cannot change the order of its fields to {new}",
+    ChangeKind.RECREATED: "cannot be created under this id",
+    ChangeKind.MOVED: "cannot be created under this id",
 }
 
 _REASONS: Final = {
-    Kind.ADDED: "data written before reads as null",
-    Kind.DELETED: "its values are no longer read, and its id is never used again",
-    Kind.RENAMED: "a field is known by its id, so no data changes",
-    Kind.MADE_NULLABLE: "data written before has no nulls, and stays as it is",
-    Kind.WIDENED: "every {old} is also a {new}",
-    Kind.ADDED_REQUIRED: "parts already written have no values for it. Add it as a nullable column",
-    Kind.MADE_REQUIRED: "parts already written may hold nulls. Leave it nullable",
-    Kind.NARROWED: "parts already written hold values of {old}, which {new} cannot represent. "
+    ChangeKind.ADDED: "data written before reads as null",
+    ChangeKind.DELETED: "its values are no longer read, and its id is never used again",
+    ChangeKind.RENAMED: "a field is known by its id, so no data changes",
+    ChangeKind.MADE_NULLABLE: "data written before has no nulls, and stays as it is",
+    ChangeKind.WIDENED: "every {old} is also a {new}",
+    ChangeKind.ADDED_REQUIRED: "parts already written have no values for it. Add it as a nullable column",
+    ChangeKind.MADE_REQUIRED: "parts already written may hold nulls. Leave it nullable",
+    ChangeKind.NARROWED: "parts already written hold values of {old}, which {new} cannot represent. "
     "Add a new column of type {new} instead",
-    Kind.RETYPED: "parts already written hold values of {old}, which are not {new}. "
+    ChangeKind.RETYPED: "parts already written hold values of {old}, which are not {new}. "
     "Add a new column of type {new} instead",
-    Kind.KEY_CHANGED: "keys that differ could become equal. Add a new map column instead",
-    Kind.REORDERED: "rows are sorted by the order {old}. Keep the fields that stay in this order",
-    Kind.RECREATED: "the id belongs to a deleted field whose values would come back. Use a new id",
-    Kind.MOVED: "the id belongs to a field in another place. Use a new id",
+    ChangeKind.KEY_CHANGED: "keys that differ could become equal. Add a new map column instead",
+    ChangeKind.REORDERED: "rows are sorted by the order {old}. Keep the fields that stay in this order",
+    ChangeKind.RECREATED: "the id belongs to a deleted field whose values would come back. Use a new id",
+    ChangeKind.MOVED: "the id belongs to a field in another place. Use a new id",
 }
 
 
@@ -162,11 +164,11 @@ class _Comparison:
         for elder in known.values():
             if elder.id not in kept:
                 where = format_path((*path, elder.name))
-                yield Change(Kind.DELETED, where, (*ids, elder.id), _format_old(elder), None)
+                yield Change(ChangeKind.DELETED, where, (*ids, elder.id), _format_old(elder), None)
         before = [elder.name for elder in known.values() if elder.id in kept]
         after = [known[field.id].name for field in fields if field.id in kept]
         if before != after:
-            yield Change(Kind.REORDERED, format_path(path), ids, ", ".join(before), ", ".join(after))
+            yield Change(ChangeKind.REORDERED, format_path(path), ids, ", ".join(before), ", ".join(after))
         for field in fields:
             if field.id in known:
                 yield from self.field(known[field.id], field, path, ids)
@@ -174,7 +176,7 @@ class _Comparison:
                 yield from self.added(field, path, ids)
 
     def added(self, field: Field, path: tuple[str, ...], ids: tuple[int, ...]) -> Iterator[Change]:
-        kind = Kind.ADDED if field.nullable else Kind.ADDED_REQUIRED
+        kind = ChangeKind.ADDED if field.nullable else ChangeKind.ADDED_REQUIRED
         kind = self.reuse(field.id) or kind
         yield Change(kind, format_path((*path, field.name)), (*ids, field.id), None, format_field(field))
         yield from self.added_members(field.type, (*path, field.name), (*ids, field.id))
@@ -197,17 +199,17 @@ class _Comparison:
                         )
                     yield from self.added_members(member.type, inside, (*ids, member.id))
 
-    def reuse(self, field_id: int) -> Kind | None:
+    def reuse(self, field_id: int) -> ChangeKind | None:
         if field_id in self.deleted:
-            return Kind.RECREATED
-        return Kind.MOVED if field_id in self.live else None
+            return ChangeKind.RECREATED
+        return ChangeKind.MOVED if field_id in self.live else None
 
     def field(
         self, old: MigrationField, new: Field, path: tuple[str, ...], ids: tuple[int, ...]
     ) -> Iterator[Change]:
         where, ids = (*path, new.name), (*ids, new.id)
         if old.name != new.name:
-            yield Change(Kind.RENAMED, format_path(where), ids, old.name, new.name)
+            yield Change(ChangeKind.RENAMED, format_path(where), ids, old.name, new.name)
         yield from self.nullability(old.nullable, new.nullable, where, ids)
         yield from self.type(old.type, new.type, where, ids)
 
@@ -219,9 +221,9 @@ class _Comparison:
         ids: tuple[int, ...],
     ) -> Iterator[Change]:
         if new and not old:
-            yield Change(Kind.MADE_NULLABLE, format_path(path), ids, "not null", "nullable")
+            yield Change(ChangeKind.MADE_NULLABLE, format_path(path), ids, "not null", "nullable")
         if old and not new:
-            yield Change(Kind.MADE_REQUIRED, format_path(path), ids, "nullable", "not null")
+            yield Change(ChangeKind.MADE_REQUIRED, format_path(path), ids, "nullable", "not null")
 
     def type(self, old: Node, new: Type, path: tuple[str, ...], ids: tuple[int, ...]) -> Iterator[Change]:
         match old, new:
@@ -234,7 +236,7 @@ class _Comparison:
             case MigrationMap(), Map(key=key, value=value, value_nullable=nullable):
                 if old.key != key:
                     where = format_path((*path, KEY))
-                    yield Change(Kind.KEY_CHANGED, where, ids, format_type(old.key), format_type(key))
+                    yield Change(ChangeKind.KEY_CHANGED, where, ids, format_type(old.key), format_type(key))
                 inside = (*path, VALUE)
                 yield from self.nullability(old.value_nullable, nullable, inside, ids)
                 yield from self.type(old.value, value, inside, ids)
@@ -244,10 +246,10 @@ class _Comparison:
                 yield Change(kind, format_path(path), ids, format_type(before), format_type(new))
 
 
-def _retyping(old: Type, new: Type) -> Kind:
+def _retyping(old: Type, new: Type) -> ChangeKind:
     if can_widen(old, new):
-        return Kind.WIDENED
-    return Kind.NARROWED if can_widen(new, old) else Kind.RETYPED
+        return ChangeKind.WIDENED
+    return ChangeKind.NARROWED if can_widen(new, old) else ChangeKind.RETYPED
 
 
 def _format_old(field: MigrationField) -> str:

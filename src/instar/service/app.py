@@ -22,7 +22,7 @@ from instar.service.bodies import BadRequestError, decode_body, read_body
 from instar.service.metrics import ServiceMetrics
 from instar.service.openapi import describe
 from instar.service.parameters import read_query
-from instar.service.routing import Call, Endpoint, Reply, Router
+from instar.service.routing import ApiCall, Endpoint, Reply, Router
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -115,7 +115,7 @@ class Service:
         body = await read_body(request, self.options.max_body)
 
         def work() -> Reply:
-            call = Call(
+            call = ApiCall(
                 database=self.database,
                 path=_checked(path),
                 query=read_query(tuple(endpoint.parameters), request.scope["query_string"]),
@@ -131,12 +131,12 @@ class Service:
             self.metrics.events.labels(outcome).inc()
         return _json(reply.body, reply.status, reply.headers)
 
-    def _health(self, call: Call) -> Reply:
+    def _health(self, call: ApiCall) -> Reply:
         with call.database.reading() as connection:
             connection.exec_driver_sql("SELECT 1")
         return Reply({"status": "ok"})
 
-    def _document(self, _: Call) -> Reply:
+    def _document(self, _: ApiCall) -> Reply:
         return Reply(describe(self.router.endpoints))
 
     def _metrics(self, request: Request) -> Response:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from instar.lineage import Database
     from instar.service.parameters import Parameter
 
-__all__ = ["Call", "Endpoint", "Match", "Reply", "Router"]
+__all__ = ["ApiCall", "Endpoint", "Match", "Reply", "Router"]
 
 
 class Reply(NamedTuple):
@@ -27,7 +27,7 @@ class Reply(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Call:
+class ApiCall:
     """A request as a handler sees it: everything is decoded and checked."""
 
     database: Database
@@ -48,7 +48,7 @@ class Endpoint:
 
     method: str
     template: str
-    handler: Callable[[Call], Reply]
+    handler: Callable[[ApiCall], Reply]
     summary: str
     parameters: Sequence[Parameter] = ()
     body: str | None = None

@@ -4,7 +4,7 @@ from instar.state.codec import decode_commit, decode_rollup, encode_commit, enco
 from instar.state.commits import (
     Appended,
     Checkpointed,
-    Commit,
+    CommitRecord,
     Compacted,
     Configured,
     ConfigValue,
@@ -26,7 +26,7 @@ __all__ = [
     "BatchHeader",
     "Checkpointed",
     "ChunkRef",
-    "Commit",
+    "CommitRecord",
     "Compacted",
     "ConfigValue",
     "Configured",

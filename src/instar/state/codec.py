@@ -12,7 +12,7 @@ import msgspec
 
 from instar.errors import CorruptTableError, InstarError, UsageError
 from instar.schema import History, Schema
-from instar.state.commits import Commit, ConfigValue, Start
+from instar.state.commits import CommitRecord, ConfigValue, Start
 from instar.state.parts import ChunkRef
 from instar.state.retractions import SheetRef
 from instar.state.table_state import Removal, TableState, TokenRecord, Totals
@@ -47,11 +47,11 @@ class Rollup(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encoder = msgspec.msgpack.Encoder()
-_commit_decoder = msgspec.msgpack.Decoder(Commit)
+_commit_decoder = msgspec.msgpack.Decoder(CommitRecord)
 _rollup_decoder = msgspec.msgpack.Decoder(Rollup)
 
 
-def encode_commit(commit: Commit) -> bytes:
+def encode_commit(commit: CommitRecord) -> bytes:
     """Return the payload of a log entry. What would not decode again is refused here."""
     data = _encoder.encode(commit)
     try:
@@ -61,7 +61,7 @@ def encode_commit(commit: Commit) -> bytes:
     return data
 
 
-def decode_commit(data: bytes, *, what: str) -> Commit:
+def decode_commit(data: bytes, *, what: str) -> CommitRecord:
     """Read the payload of a log entry."""
     return _decode(_commit_decoder, data, what)
 

@@ -17,7 +17,7 @@ from instar.state.retractions import Retraction, SheetRef
 __all__ = [
     "Appended",
     "Checkpointed",
-    "Commit",
+    "CommitRecord",
     "Compacted",
     "ConfigValue",
     "Configured",
@@ -138,7 +138,7 @@ class Start(msgspec.Struct, frozen=True, array_like=True):
     rollup: bool
 
 
-class Commit(msgspec.Struct, frozen=True, array_like=True):
+class CommitRecord(msgspec.Struct, frozen=True, array_like=True):
     """One entry of a table's log: who did what, when, in one atomic move.
 
     The id is drawn by whoever commits, before the first attempt: after a lost reply it tells whether the

@@ -16,7 +16,7 @@ from instar.schema import History
 from instar.state.commits import (
     Appended,
     Checkpointed,
-    Commit,
+    CommitRecord,
     Compacted,
     Configured,
     ConfigValue,
@@ -145,7 +145,7 @@ class TableState:
         return next((record for record in reversed(self.tokens) if record.token == token), None)
 
 
-def apply(state: TableState | None, name: str, seqno: int, commit: Commit) -> TableState:
+def apply(state: TableState | None, name: str, seqno: int, commit: CommitRecord) -> TableState:
     """Fold the commit at a seqno into the state before it (None: there was no table)."""
     if state is not None:
         check_follows(name, seqno, commit, state.commit_id)
@@ -156,14 +156,16 @@ def apply(state: TableState | None, name: str, seqno: int, commit: Commit) -> Ta
     return replace(state, seqno=seqno, start=newer, commit_id=commit.id)
 
 
-def check_follows(name: str, seqno: int, commit: Commit, before: str) -> None:
+def check_follows(name: str, seqno: int, commit: CommitRecord, before: str) -> None:
     """Raise if the commit at a seqno was not made after the one with that id, which is before it."""
     if commit.after != before:
         why = f"it does not follow commit {seqno - 1} of `{name}`: one of them was lost or exchanged"
         raise CorruptTableError(f"commit {seqno} of `{name}`", why)
 
 
-def _apply_step(state: TableState | None, name: str, seqno: int, step: Step, commit: Commit) -> TableState:
+def _apply_step(
+    state: TableState | None, name: str, seqno: int, step: Step, commit: CommitRecord
+) -> TableState:
     if isinstance(step, Created):
         return TableState(
             name,

@@ -3,7 +3,7 @@
 from instar.storage.backoff import pauses
 from instar.storage.blob import Blob, Data, StoredObject
 from instar.storage.bloblog import BlobConsensus
-from instar.storage.consensus import Appended, Consensus, MemoryConsensus, Versioned
+from instar.storage.consensus import AppendResult, Consensus, MemoryConsensus, Versioned
 from instar.storage.directory import DirectoryBlob
 from instar.storage.frame import FORMAT_VERSION, decode_frame, encode_frame
 from instar.storage.keys import check_key
@@ -12,7 +12,7 @@ from instar.storage.objects import ObjectBlob
 
 __all__ = [
     "FORMAT_VERSION",
-    "Appended",
+    "AppendResult",
     "Blob",
     "BlobConsensus",
     "Consensus",

@@ -45,7 +45,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from instar.errors import CorruptTableError, StorageError, StorageTimeoutError
-from instar.storage.consensus import Appended, Versioned
+from instar.storage.consensus import AppendResult, Versioned
 from instar.storage.keys import decode_key, encode_key
 
 if TYPE_CHECKING:
@@ -95,21 +95,21 @@ class BlobConsensus:
                 return None
             start = floor  # entries were cut off meanwhile, or the hint was wrong
 
-    def append(self, key: str, expected_seqno: int | None, data: Data) -> Appended:
+    def append(self, key: str, expected_seqno: int | None, data: Data) -> AppendResult:
         log = _directory(key)
         seqno = 0 if expected_seqno is None else expected_seqno + 1
         if self._seen.get(log, -1) < seqno - 1:
             # A place beyond the end would leave a gap: the caller must be right about what comes before.
             self.head(key)
         if self._seen.get(log, -1) != seqno - 1:
-            return Appended.MISMATCH
+            return AppendResult.MISMATCH
         if not self._blob.put_if_absent(_entry(log, seqno), data) or not self._confirm(log, seqno):
-            return Appended.MISMATCH
+            return AppendResult.MISMATCH
         self._remember(log, seqno)
         if seqno % _HINT_EVERY == 0:
             with suppress(StorageError):
                 self._blob.put(f"{log}/hint", str(seqno).encode())
-        return Appended.LANDED
+        return AppendResult.LANDED
 
     def scan(self, key: str, from_seqno: int = 0, limit: int | None = None) -> list[Versioned]:
         log = _directory(key)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from instar.storage.blob import Data
 
-__all__ = ["Appended", "Consensus", "MemoryConsensus", "Versioned"]
+__all__ = ["AppendResult", "Consensus", "MemoryConsensus", "Versioned"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,14 @@ class Versioned:
     data: bytes
 
 
-class Appended(Enum):
+class AppendResult(Enum):
     """What became of an append; only `LANDED` is true."""
 
     LANDED = "landed"
     MISMATCH = "mismatch"
 
     def __bool__(self) -> bool:
-        return self is Appended.LANDED
+        return self is AppendResult.LANDED
 
 
 class Consensus(Protocol):
@@ -52,7 +52,7 @@ class Consensus(Protocol):
     def head(self, key: str) -> Versioned | None:
         """Return the last entry, or None if the log has none and never had."""
 
-    def append(self, key: str, expected_seqno: int | None, data: Data) -> Appended:
+    def append(self, key: str, expected_seqno: int | None, data: Data) -> AppendResult:
         """Add an entry after `expected_seqno`, or the very first one (seqno 0) after None.
 
         `MISMATCH` says that the last entry was another one and nothing was written. After a
@@ -110,15 +110,15 @@ class MemoryConsensus:
             log = self._logs.get(key)
             return Versioned(log.next_seqno - 1, log.entries[-1]) if log else None
 
-    def append(self, key: str, expected_seqno: int | None, data: Data) -> Appended:
+    def append(self, key: str, expected_seqno: int | None, data: Data) -> AppendResult:
         check_key(key)
         with self._lock:
             log = self._logs.get(key, _Log(0, []))
             if log.next_seqno != (0 if expected_seqno is None else expected_seqno + 1):
-                return Appended.MISMATCH
+                return AppendResult.MISMATCH
             log.entries.append(bytes(data))
             self._logs[key] = log
-            return Appended.LANDED
+            return AppendResult.LANDED
 
     def scan(self, key: str, from_seqno: int = 0, limit: int | None = None) -> list[Versioned]:
         check_key(key)

@@ -21,7 +21,7 @@ from psycopg.conninfo import conninfo_to_dict
 from instar.errors import StorageError, StorageTimeoutError, UsageError
 from instar.storage.backoff import pauses
 from instar.storage.connections import Connections
-from instar.storage.consensus import Appended, Versioned
+from instar.storage.consensus import AppendResult, Versioned
 from instar.storage.keys import check_key
 
 if TYPE_CHECKING:
@@ -143,7 +143,7 @@ class PostgresConsensus:
         rows = self._read(_HEAD, key=key)
         return Versioned(*rows[0]) if rows else None
 
-    def append(self, key: str, expected_seqno: int | None, data: Data) -> Appended:
+    def append(self, key: str, expected_seqno: int | None, data: Data) -> AppendResult:
         check_key(key)
         if expected_seqno is not None:
             count = self._write([_APPEND], key=key, expected=expected_seqno, data=data)
@@ -152,7 +152,7 @@ class PostgresConsensus:
             if count is None:
                 self._write(_CREATE, key=key)
                 count = self._write([_LOCK, _APPEND_FIRST], key=key, data=data)
-        return Appended.LANDED if count else Appended.MISMATCH
+        return AppendResult.LANDED if count else AppendResult.MISMATCH
 
     def scan(self, key: str, from_seqno: int = 0, limit: int | None = None) -> list[Versioned]:
         check_key(key)

@@ -13,7 +13,7 @@ import msgspec
 
 from instar.errors import ConflictError
 from instar.stream.kinds import Kind
-from instar.stream.routing import Place
+from instar.stream.routing import TablePlace
 from instar.table.write.store import StoredPart
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ __all__ = [
     "Intent",
     "Item",
     "Move",
-    "Outcome",
+    "TableOutcome",
     "apply_batch_change",
     "batches_image",
     "begin_batch",
@@ -55,9 +55,9 @@ class Item(msgspec.Struct, frozen=True, array_like=True):
     parts: tuple[StoredPart, ...]
 
     @property
-    def place(self) -> Place:
+    def place(self) -> TablePlace:
         """The place that the table is for."""
-        return Place(Kind(self.kind), self.start)
+        return TablePlace(Kind(self.kind), self.start)
 
 
 class Move(msgspec.Struct, frozen=True, array_like=True):
@@ -83,7 +83,7 @@ class Intent(msgspec.Struct, frozen=True, array_like=True):
     moved: tuple[Move, ...] = ()
 
 
-class Outcome(msgspec.Struct, frozen=True, array_like=True):
+class TableOutcome(msgspec.Struct, frozen=True, array_like=True):
     """What a write came to."""
 
     number: int
@@ -114,18 +114,18 @@ class Batches:
 
     number: int = 0
     pending: Mapping[str, tuple[int, Intent]] = field(default_factory=dict)
-    done: Mapping[str, Outcome] = field(default_factory=dict)
+    done: Mapping[str, TableOutcome] = field(default_factory=dict)
     cursors: Mapping[str, int] = field(default_factory=dict)
     """How far jobs have come, by job and table."""
 
-    def find(self, token: str) -> Outcome | None:
+    def find(self, token: str) -> TableOutcome | None:
         """Find what a write with a token came to, finished or not."""
         if token in self.pending:
             number, intent = self.pending[token]
             return _outcome(number, intent)
         return self.done.get(token)
 
-    def since(self, number: int) -> Iterator[Outcome]:
+    def since(self, number: int) -> Iterator[TableOutcome]:
         """Yield the writes from a number on, as far as they are remembered."""
         for begun, intent in self.pending.values():
             if begun >= number:
@@ -138,7 +138,7 @@ class BatchesImage(msgspec.Struct, frozen=True, array_like=True):
 
     number: int
     pending: tuple[tuple[int, Intent], ...]
-    done: tuple[Outcome, ...]
+    done: tuple[TableOutcome, ...]
     cursors: dict[str, int]
 
 
@@ -192,5 +192,5 @@ def apply_batch_change(batches: Batches | None, change: BatchChange) -> Batches:
             return replace(before, pending=left, done=done)
 
 
-def _outcome(number: int, intent: Intent) -> Outcome:
-    return Outcome(number, intent.token, intent.version, intent.rows, intent.tables)
+def _outcome(number: int, intent: Intent) -> TableOutcome:
+    return TableOutcome(number, intent.token, intent.version, intent.rows, intent.tables)

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from instar.state import Step, TableState
     from instar.stream.catalog import Catalog
     from instar.stream.handle import StreamHandle
-    from instar.stream.judging import Judgement
+    from instar.stream.judging import TableJudgement
     from instar.stream.version import Version
 
 __all__ = ["LEAD_MS", "PassReport", "Standby", "StreamEvolver"]
@@ -143,7 +143,7 @@ class StreamEvolver:
         evolution = self.load()
         return evolution, catalog, next_action(evolution, catalog, self._clock(), self._batch)
 
-    def judge_all(self, catalog: Catalog) -> list[tuple[list[Version], Judgement]]:
+    def judge_all(self, catalog: Catalog) -> list[tuple[list[Version], TableJudgement]]:
         """Judge every older schema of a stream beside its latest, with the versions that brought it."""
         latest = catalog.schema
         found = []

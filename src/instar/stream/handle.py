@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from instar.schema import Schema
     from instar.state import Step, TableState
     from instar.stream.catalog import VersionRecord
-    from instar.stream.routing import Place
+    from instar.stream.routing import TablePlace
     from instar.table import Services
 
     _Opened = tuple[TableLog, TableState]
@@ -65,7 +65,7 @@ class RowsOf(NamedTuple):
 class Target(NamedTuple):
     """A table that rows of some versions can be written to, as of the last look at it."""
 
-    place: Place
+    place: TablePlace
     log: TableLog
     table_id: str
     schema: Schema
@@ -133,7 +133,7 @@ class StreamHandle:
         wanted = as_version(version)
         return self.known().versions.get(wanted) or self.load().versions.get(wanted)
 
-    def target(self, place: Place, rows: RowsOf, *, fresh: bool = False) -> Target:
+    def target(self, place: TablePlace, rows: RowsOf, *, fresh: bool = False) -> Target:
         """Return the table for rows of some versions, created or stamped if it has to be.
 
         A table that took these versions before is returned without a request, unless `fresh`.
@@ -152,14 +152,14 @@ class StreamHandle:
         evolve = place.kind is not Kind.HOURLY and not is_fit
         return self._stamped((log, state), place, rows, catalog, evolve=evolve)
 
-    def _sibling(self, name: str, place: Place, rows: RowsOf) -> Target:
+    def _sibling(self, name: str, place: TablePlace, rows: RowsOf) -> Target:
         known = self._targets.get(name)
         if known is not None and known.takes(rows):
             return known
         return self._stamped(self._open(name, place, rows), place, rows, self.known(), evolve=False)
 
     def _stamped(
-        self, opened: _Opened, place: Place, rows: RowsOf, catalog: Catalog, *, evolve: bool
+        self, opened: _Opened, place: TablePlace, rows: RowsOf, catalog: Catalog, *, evolve: bool
     ) -> Target:
         """Note that versions are about to be written to a table, and remember what was found."""
         log, state = opened
@@ -195,7 +195,7 @@ class StreamHandle:
         with self._lock:
             self._targets.pop(name, None)
 
-    def _open(self, name: str, place: Place, rows: RowsOf) -> _Opened:
+    def _open(self, name: str, place: TablePlace, rows: RowsOf) -> _Opened:
         """Open a table, or create it: known to the stream first, so that nobody can miss it."""
         log = TableLog(self.services, name)
         state = log.refresh()
@@ -218,7 +218,7 @@ class StreamHandle:
             raise TableNotFoundError(name, dropped=True)
         return log, created.state
 
-    def announce(self, places: Iterable[Place]) -> None:
+    def announce(self, places: Iterable[TablePlace]) -> None:
         """Make tables known that do not exist yet, in one commit however many they are."""
         layout, tables = self.known().layout, self.known().tables
         named = {layout.table_name(*place): place for place in places}
@@ -226,13 +226,13 @@ class StreamHandle:
         if new:
             self._add_tables([(name, place, self.services.new_id()) for name, place in new.items()], None)
 
-    def _add_table(self, name: str, place: Place, table_id: str, replacing: str | None) -> Catalog:
+    def _add_table(self, name: str, place: TablePlace, table_id: str, replacing: str | None) -> Catalog:
         known = self.known().tables.get(name)
         if known is not None and known.table_id != replacing:
             return self.known()
         return self._add_tables([(name, place, table_id)], replacing)
 
-    def _add_tables(self, tables: Sequence[tuple[str, Place, str]], replacing: str | None) -> Catalog:
+    def _add_tables(self, tables: Sequence[tuple[str, TablePlace, str]], replacing: str | None) -> Catalog:
         def decide(catalog: Catalog | None) -> Sequence[CatalogChange]:
             found = self._found(catalog)
             stamp = found.schema_id, str(found.max_version)

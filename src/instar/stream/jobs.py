@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from instar.stream.catalog import TableRecord
     from instar.stream.handle import StreamHandle
     from instar.stream.period import Period
-    from instar.stream.routing import Place
+    from instar.stream.routing import TablePlace
     from instar.stream.version import Version
     from instar.table.read.snapshot import SnapshotPlan
 
@@ -87,7 +87,7 @@ Copying = Callable[["StreamHandle", CopyPlan, ExitStack], tuple["list[Item]", in
 def copy_in_process(handle: StreamHandle, plan: CopyPlan, held: ExitStack) -> tuple[list[Item], int]:
     """Copy rows without an engine: for what fits in memory."""
     at = time_position(plan.schema, plan.by)
-    routed: dict[Place, list[pa.RecordBatch]] = {}
+    routed: dict[TablePlace, list[pa.RecordBatch]] = {}
     count = 0
     blob = handle.services.blob
     whole = read_tables(blob, plan.plans, plan.schema, None)
@@ -97,7 +97,7 @@ def copy_in_process(handle: StreamHandle, plan: CopyPlan, held: ExitStack) -> tu
             routed.setdefault(place, []).append(rows)
     handle.announce(routed)
 
-    def store(place: Place) -> Item:
+    def store(place: TablePlace) -> Item:
         written = hold_target(handle, held, place, plan.rows)
         return written.item(list(store_parts(written.plan, routed[place], "0")))
 

@@ -12,13 +12,13 @@ from instar.compat import RULES_VERSION, ColumnsVersion, Level, judge
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from instar.compat import Judgement as FullJudgement
+    from instar.compat import Judgement
     from instar.schema import Schema
 
-__all__ = ["EveryChange", "Judge", "Judgement", "QueryJudge"]
+__all__ = ["EveryChange", "Judge", "QueryJudge", "TableJudgement"]
 
 
-class Judgement(NamedTuple):
+class TableJudgement(NamedTuple):
     """Whether queries see no difference, and if they do, what it is."""
 
     compatible: bool
@@ -32,7 +32,7 @@ class Judge(Protocol):
     def rules(self) -> str:
         """The name and version of the rules."""
 
-    def judge(self, old: Schema, new: Schema) -> Judgement:
+    def judge(self, old: Schema, new: Schema) -> TableJudgement:
         """Judge a table of an old schema beside one of a new schema."""
 
 
@@ -41,10 +41,10 @@ class QueryJudge:
 
     rules = f"query-{RULES_VERSION}"
 
-    def judge(self, old: Schema, new: Schema) -> Judgement:
+    def judge(self, old: Schema, new: Schema) -> TableJudgement:
         """Judge two schemas whose fields have the same ids."""
         found = judge(ColumnsVersion(old, by_id=True), ColumnsVersion(new, by_id=True))
-        return Judgement(found.query_compatible, tuple(_reasons(found)))
+        return TableJudgement(found.query_compatible, tuple(_reasons(found)))
 
 
 class EveryChange:
@@ -52,12 +52,12 @@ class EveryChange:
 
     rules = "every-change"
 
-    def judge(self, old: Schema, new: Schema) -> Judgement:
+    def judge(self, old: Schema, new: Schema) -> TableJudgement:
         """Compare two schemas."""
-        return Judgement(old == new, () if old == new else ("it is another schema",))
+        return TableJudgement(old == new, () if old == new else ("it is another schema",))
 
 
-def _reasons(found: FullJudgement) -> Iterator[str]:
+def _reasons(found: Judgement) -> Iterator[str]:
     for difference in found.differences:
         if difference.query is not None and difference.query.level is not Level.SAFE:
             yield f"`{difference.path}` {difference.what}: {difference.query.reason}"

@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from instar.stream.kinds import Kind
     from instar.stream.period import Period
 
-__all__ = ["AHEAD", "Place", "Routed", "event_times", "horizon", "route"]
+__all__ = ["AHEAD", "Routed", "TablePlace", "event_times", "horizon", "route"]
 
 AHEAD: Final = DAY
 """How far ahead of the writer's clock an event time may be, in microseconds."""
 
 
-class Place(NamedTuple):
+class TablePlace(NamedTuple):
     """A table by its kind and the time that it begins at; None is where rows without a place go."""
 
     kind: Kind
@@ -36,7 +36,7 @@ class Place(NamedTuple):
 class Routed(NamedTuple):
     """Rows that belong to one table."""
 
-    place: Place
+    place: TablePlace
     rows: pa.RecordBatch
 
 
@@ -66,16 +66,16 @@ def route(batch: pa.RecordBatch, time: int, periods: Mapping[Kind, Period], late
     if not batch.num_rows:
         return
     if time < 0:
-        yield Routed(Place(next(iter(periods)), None), batch)
+        yield Routed(TablePlace(next(iter(periods)), None), batch)
         return
     times, there = event_times(batch.column(time))
     placed = there & in_calendar(times) & (times <= latest)
     if not placed.all():
-        yield Routed(Place(next(iter(periods)), None), batch.filter(pa.array(~placed)))
+        yield Routed(TablePlace(next(iter(periods)), None), batch.filter(pa.array(~placed)))
         batch, times = batch.filter(pa.array(placed)), times[placed]
     for kind, period in periods.items():
         for start, rows in _split(batch, period.floor(times)):
-            yield Routed(Place(kind, start), rows)
+            yield Routed(TablePlace(kind, start), rows)
 
 
 def _split(batch: pa.RecordBatch, starts: np.ndarray) -> Iterator[tuple[int, pa.RecordBatch]]:

@@ -30,11 +30,11 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from instar.schema import Schema
-    from instar.stream.batches import Batches, Move, Outcome
+    from instar.stream.batches import Batches, Move, TableOutcome
     from instar.stream.catalog import VersionRecord
     from instar.stream.handle import StreamHandle, Target
     from instar.stream.period import Period
-    from instar.stream.routing import Place
+    from instar.stream.routing import TablePlace
     from instar.stream.version import Version
     from instar.table.write.store import StoredPart
 
@@ -108,7 +108,7 @@ def write_batches(
     latest = horizon(handle.services.clock())
     periods = routed_kinds(catalog.layout.periods)
     at = time_position(record.schema, catalog.time)
-    routed: dict[Place, list[pa.RecordBatch]] = {}
+    routed: dict[TablePlace, list[pa.RecordBatch]] = {}
     count = 0
     for batch in batches:
         count += batch.num_rows
@@ -137,7 +137,7 @@ def time_position(schema: Schema, field_id: int) -> int:
 def _write_routed(
     handle: StreamHandle,
     record: VersionRecord,
-    routed: dict[Place, list[pa.RecordBatch]],
+    routed: dict[TablePlace, list[pa.RecordBatch]],
     count: int,
     token: str | None,
 ) -> StreamCommit:
@@ -145,7 +145,7 @@ def _write_routed(
     handle.announce(routed)
     with ExitStack() as held:
 
-        def store(place: Place) -> Item:
+        def store(place: TablePlace) -> Item:
             written = hold_target(handle, held, place, RowsOf.version(record))
             migration = migrated(routed[place], record.schema, written.target.schema)
             return written.item(list(store_parts(written.plan, migration, "0")))
@@ -162,7 +162,7 @@ def run_side_by_side(call: Callable[[T], R], each: Sequence[T]) -> list[R]:
         return list(pool.map(call, each))
 
 
-def hold_target(handle: StreamHandle, held: ExitStack, place: Place, rows: RowsOf) -> Written:
+def hold_target(handle: StreamHandle, held: ExitStack, place: TablePlace, rows: RowsOf) -> Written:
     """Open the table for a place, and keep what is about to be stored for it."""
     target = handle.target(place, rows)
     try:
@@ -212,12 +212,12 @@ def commit_items(
     return as_commit(found)
 
 
-def as_commit(outcome: Outcome) -> StreamCommit:
+def as_commit(outcome: TableOutcome) -> StreamCommit:
     """Return what a write came to."""
     return StreamCommit(as_version(outcome.version), outcome.rows, outcome.tables)
 
 
-def find_done(handle: StreamHandle, token: str) -> Outcome | None:
+def find_done(handle: StreamHandle, token: str) -> TableOutcome | None:
     """Find what a write with this token came to; one that was left unfinished is finished now."""
     batches = handle.batches.refresh()
     found = None if batches is None else batches.find(token)

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from instar.parts import conform, new_columns
-from instar.schema import History, Kind, Schema, SchemaUpdate, arrow_schema, compare
+from instar.schema import ChangeKind, History, Schema, SchemaUpdate, arrow_schema, compare
 from instar.schema.migration_type import MigrationType
 from tests.properties.parts.rows import plain_rows
 from tests.properties.schema.data import batch_of, exact, migrated_row, random_rows
@@ -86,7 +86,7 @@ def wider_schemas(draw: DrawFn) -> tuple[Schema, Schema]:
     ids.fresh = iter(at for at in count(1) if at not in taken).__next__  # type: ignore[method-assign]
     new = draw_legal(draw, old, ids, only=draw(st.sampled_from(("add", "widen", "nullable"))))
     kinds = {change.kind for change in compare(MigrationType.start(old), new)}
-    assume(kinds <= {Kind.ADDED, Kind.MADE_NULLABLE, Kind.WIDENED})
+    assume(kinds <= {ChangeKind.ADDED, ChangeKind.MADE_NULLABLE, ChangeKind.WIDENED})
     return old, new
 
 

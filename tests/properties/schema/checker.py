@@ -9,7 +9,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
-from instar.schema import Decimal, Kind, List, Map, Primitive, Schema, Struct, Type
+from instar.schema import ChangeKind, Decimal, List, Map, Primitive, Schema, Struct, Type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -35,7 +35,7 @@ WIDENINGS = {
 class Finding(NamedTuple):
     """What a change is about, without its words."""
 
-    kind: Kind
+    kind: ChangeKind
     path: str
     ids: tuple[int, ...]
 
@@ -43,7 +43,7 @@ class Finding(NamedTuple):
 class Stop(NamedTuple):
     """What a fence is about, without its words."""
 
-    kind: Kind
+    kind: ChangeKind
     path: str
     ids: tuple[int, ...]
     by_schema: int
@@ -165,7 +165,7 @@ class _Comparison:
         for slot, place in self.old.items():
             if not slot[1] and self.standing.get(slot) != "same" and self.was_dropped_from(place.parent):
                 steps = () if place.parent == TABLE else self.new[place.parent].steps
-                yield Finding(Kind.DELETED, _path((*steps, place.name)), place.ids)
+                yield Finding(ChangeKind.DELETED, _path((*steps, place.name)), place.ids)
         yield from self.orders()
 
     def was_dropped_from(self, parent: Slot) -> bool:
@@ -177,29 +177,29 @@ class _Comparison:
     def arrived(self, slot: Slot, place: Place) -> Iterator[Finding]:
         kind = None
         if slot[0] in self.live:
-            kind = Kind.MOVED
+            kind = ChangeKind.MOVED
         elif slot[0] in self.ever:
-            kind = Kind.RECREATED
+            kind = ChangeKind.RECREATED
         elif self.standing[place.parent] == "same":
-            kind = Kind.ADDED if place.nullable else Kind.ADDED_REQUIRED
+            kind = ChangeKind.ADDED if place.nullable else ChangeKind.ADDED_REQUIRED
         if kind is not None:
             yield Finding(kind, place.path, place.ids)
 
     def evolved(self, slot: Slot, old: Place, new: Place) -> Iterator[Finding]:
         about = new.path, new.ids
         if not slot[1] and old.name != new.name:
-            yield Finding(Kind.RENAMED, *about)
+            yield Finding(ChangeKind.RENAMED, *about)
         if old.nullable != new.nullable:
-            yield Finding(Kind.MADE_NULLABLE if new.nullable else Kind.MADE_REQUIRED, *about)
+            yield Finding(ChangeKind.MADE_NULLABLE if new.nullable else ChangeKind.MADE_REQUIRED, *about)
         if isinstance(old.type, Map) and isinstance(new.type, Map) and old.type.key != new.type.key:
-            yield Finding(Kind.KEY_CHANGED, _path((*new.steps, "key")), new.ids)
+            yield Finding(ChangeKind.KEY_CHANGED, _path((*new.steps, "key")), new.ids)
         if old.shape != new.shape:
             if is_wider(old.type, new.type):
-                yield Finding(Kind.WIDENED, *about)
+                yield Finding(ChangeKind.WIDENED, *about)
             elif is_wider(new.type, old.type):
-                yield Finding(Kind.NARROWED, *about)
+                yield Finding(ChangeKind.NARROWED, *about)
             else:
-                yield Finding(Kind.RETYPED, *about)
+                yield Finding(ChangeKind.RETYPED, *about)
 
     def orders(self) -> Iterator[Finding]:
         """Look at each struct that is still the same: are the members that stayed in the old order?"""
@@ -210,7 +210,7 @@ class _Comparison:
         for parent, positions in structs.items():
             if any(before > after for before, after in pairwise(positions)):
                 found = ("", ()) if parent == TABLE else (self.new[parent].path, self.new[parent].ids)
-                yield Finding(Kind.REORDERED, *found)
+                yield Finding(ChangeKind.REORDERED, *found)
 
 
 def expected_changes(history: Sequence[Schema], new: Schema) -> list[Finding]:
@@ -229,12 +229,12 @@ def expected_fences(history: Sequence[Schema], at: int, reader: Schema) -> list[
         about = place.path, place.ids
         gone = [by for by, slots in later if (slot[0], ()) not in slots]
         if gone:
-            stops += [] if slot[1] else [Stop(Kind.RECREATED, *about, gone[0])]
+            stops += [] if slot[1] else [Stop(ChangeKind.RECREATED, *about, gone[0])]
             continue
         if not place.nullable:
             nullable = [by for by, slots in later if slots[slot].nullable]
-            stops += [Stop(Kind.MADE_REQUIRED, *about, by) for by in nullable[:1]]
+            stops += [Stop(ChangeKind.MADE_REQUIRED, *about, by) for by in nullable[:1]]
         if isinstance(place.type, Primitive | Decimal):
             widened = [by for by, slots in later if slots[slot].type != place.type]
-            stops += [Stop(Kind.NARROWED, *about, by) for by in widened[:1]]
+            stops += [Stop(ChangeKind.NARROWED, *about, by) for by in widened[:1]]
     return stops

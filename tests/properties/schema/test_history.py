@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from instar.errors import IncompatibleSchemaError
-from instar.schema import Field, History, Kind, List, Map, Primitive, Schema, Struct, parse_schema_ddl
+from instar.schema import ChangeKind, Field, History, List, Map, Primitive, Schema, Struct, parse_schema_ddl
 from tests.properties.schema.strategies import (
     Past,
     edit_struct,
@@ -169,7 +169,7 @@ def test_no_disguise_brings_a_deleted_field_back(
         fields = (*others, Field(last.id, last.name, Struct((*last.type.fields, back))))
     violations = history.check(Schema(fields))
     assert dropped.id in {change.ids[-1] for change in violations}
-    assert {change.kind for change in violations} == {Kind.RECREATED}
+    assert {change.kind for change in violations} == {ChangeKind.RECREATED}
 
 
 @given(pasts(most=6), st.data())
@@ -183,7 +183,7 @@ def test_every_deleted_id_is_refused_wherever_it_is_added(past: Past, data: st.D
     path, _ = data.draw(st.sampled_from(list(every_struct(history.latest.fields))))
     fields = edit_struct(history.latest.fields, path, lambda members: (*members, field))
     (violation,) = history.check(Schema(fields))
-    assert violation.kind is Kind.RECREATED
+    assert violation.kind is ChangeKind.RECREATED
     assert violation.ids[-1] == field.id
 
 
@@ -196,4 +196,4 @@ def test_a_dropped_name_may_be_used_again(past: Past) -> None:
     for name in names:
         added = Field(past.ids.fresh(), name, INT)
         (change,) = history.compare(Schema((added, *history.latest.fields)))
-        assert change.kind is Kind.ADDED
+        assert change.kind is ChangeKind.ADDED

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from instar.errors import IncompatibleSchemaError
 from instar.schema import (
+    ChangeKind,
     History,
-    Kind,
     Migration,
     Names,
     Schema,
@@ -114,12 +114,14 @@ def test_whatever_the_rules_accept_can_be_read(
     The order of fields is the rules' concern alone: a migration brings them into any order.
     """
     schemas, new = case
-    violations = {change.kind for change in History.fold(schemas).check(new)} - {Kind.REORDERED}
+    violations = {change.kind for change in History.fold(schemas).check(new)} - {ChangeKind.REORDERED}
     if not violations:
         old = data.draw(st.sampled_from(schemas))
         rows, batch = data.draw(batches(old))
         assert_rows(migrate(batch, old, new), new, by_hand(rows, old, new))
-    elif violations != {Kind.RECREATED}:  # what was deleted earlier, the latest schema alone cannot know
+    elif violations != {
+        ChangeKind.RECREATED
+    }:  # what was deleted earlier, the latest schema alone cannot know
         with pytest.raises(IncompatibleSchemaError):
             Migration(schemas[-1], new)
 

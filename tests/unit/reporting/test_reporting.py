@@ -18,7 +18,7 @@ import instar
 from instar.errors import InstarError
 from instar.lineage import decode_event, ingest_event, open_database
 from instar.lineage.queries.neighbours import neighbours
-from instar.reporting import Input, reading_from, sender
+from instar.reporting import RunInput, reading_from, sender
 from instar.reporting.run import Notice, is_configured
 from tests.openlineage_spec import check_event
 
@@ -78,7 +78,7 @@ def test_a_commit_is_a_run_with_schema_statistics_and_version(endpoint: _Endpoin
     """An append starts and completes a run whose output has the schema, the rows and the version."""
     with instar.open(tmp_path / "lake") as store:
         table = store.create_table("events", "user string not null, place struct<city: string>")
-        with reading_from([Input("file", "/in.csv", same_columns=True)]):
+        with reading_from([RunInput("file", "/in.csv", same_columns=True)]):
             commit = table.append(pa.table({"user": ["a", "b"]}))
         location = store.location
     assert sender.flush(30)

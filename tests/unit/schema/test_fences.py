@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from instar.schema import History, Kind, Schema, SchemaUpdate, check_reader, parse_schema_ddl
+from instar.schema import ChangeKind, History, Schema, SchemaUpdate, check_reader, parse_schema_ddl
 
 START = parse_schema_ddl(
     "a int not null, b smallint, s struct<x: int not null, y: float>, "
@@ -21,16 +21,16 @@ def after(step: str, path: str, *more: str) -> History:
 
 
 FENCED = [
-    ("make_nullable", "a", (), Kind.MADE_REQUIRED),
-    ("make_nullable", "s.x", (), Kind.MADE_REQUIRED),
-    ("make_nullable", "l.element", (), Kind.MADE_REQUIRED),
-    ("make_nullable", "m.value", (), Kind.MADE_REQUIRED),
-    ("widen_column", "b", ("int",), Kind.NARROWED),
-    ("widen_column", "s.y", ("double",), Kind.NARROWED),
-    ("widen_column", "l.element.p", ("bigint",), Kind.NARROWED),
-    ("widen_column", "m.value", ("double",), Kind.NARROWED),
-    ("drop_column", "b", (), Kind.RECREATED),
-    ("drop_column", "s.y", (), Kind.RECREATED),
+    ("make_nullable", "a", (), ChangeKind.MADE_REQUIRED),
+    ("make_nullable", "s.x", (), ChangeKind.MADE_REQUIRED),
+    ("make_nullable", "l.element", (), ChangeKind.MADE_REQUIRED),
+    ("make_nullable", "m.value", (), ChangeKind.MADE_REQUIRED),
+    ("widen_column", "b", ("int",), ChangeKind.NARROWED),
+    ("widen_column", "s.y", ("double",), ChangeKind.NARROWED),
+    ("widen_column", "l.element.p", ("bigint",), ChangeKind.NARROWED),
+    ("widen_column", "m.value", ("double",), ChangeKind.NARROWED),
+    ("drop_column", "b", (), ChangeKind.RECREATED),
+    ("drop_column", "s.y", (), ChangeKind.RECREATED),
 ]
 UNDISTURBED = [
     ("rename_column", "a", ("z",)),
@@ -44,7 +44,9 @@ UNDISTURBED = [
 
 
 @pytest.mark.parametrize(("step", "path", "more", "kind"), FENCED)
-def test_a_change_to_what_is_read_fences(step: str, path: str, more: tuple[str, ...], kind: Kind) -> None:
+def test_a_change_to_what_is_read_fences(
+    step: str, path: str, more: tuple[str, ...], kind: ChangeKind
+) -> None:
     """What becomes nullable, wider or deleted stops a reader of it, and the fence names it."""
     (fence,) = check_reader(after(step, path, *more), START)
     assert (fence.kind, fence.path, fence.by_schema) == (kind, path, 1)
@@ -53,7 +55,7 @@ def test_a_change_to_what_is_read_fences(step: str, path: str, more: tuple[str, 
 
 @pytest.mark.parametrize(("step", "path", "more", "kind"), FENCED)
 def test_a_change_to_what_is_not_read_fences_nobody(
-    step: str, path: str, more: tuple[str, ...], kind: Kind
+    step: str, path: str, more: tuple[str, ...], kind: ChangeKind
 ) -> None:
     """The same changes leave a reader of the other columns alone."""
     column = path.split(".", maxsplit=1)[0]
@@ -79,7 +81,7 @@ def test_a_reader_of_a_dropped_struct_is_told_about_all_of_it() -> None:
     history = history.evolve(SchemaUpdate(history).drop_column("s").schema)
     fences = check_reader(history, START.select(["s"]))
     assert [(fence.path, fence.by_schema) for fence in fences] == [("s", 2), ("s.x", 1), ("s.y", 2)]
-    assert {fence.kind for fence in fences} == {Kind.RECREATED}
+    assert {fence.kind for fence in fences} == {ChangeKind.RECREATED}
 
 
 def test_the_first_schema_that_stood_in_the_way_is_named() -> None:

@@ -15,9 +15,9 @@ from instar.errors import (
     UsageError,
 )
 from instar.schema import (
+    ChangeKind,
     Field,
     History,
-    Kind,
     List,
     Primitive,
     Schema,
@@ -41,7 +41,7 @@ def update(text: str = TEXT) -> SchemaUpdate:
     return SchemaUpdate(History.start(parse_schema_ddl(text)))
 
 
-def kinds(step: SchemaUpdate) -> list[tuple[Kind, str]]:
+def kinds(step: SchemaUpdate) -> list[tuple[ChangeKind, str]]:
     """Return what an update changes."""
     return [(change.kind, change.path) for change in step.changes]
 
@@ -66,13 +66,13 @@ def test_a_column_is_added_where_it_is_said(place: dict[str, bool | str], names:
     """The place is the end, the start, or beside a sibling; columns and members alike."""
     added = update("a int, b int, c int").add_column("x", "string", **place)  # type: ignore[arg-type]
     assert " ".join(added.schema.names) == names
-    assert kinds(added) == [(Kind.ADDED, "x")]
+    assert kinds(added) == [(ChangeKind.ADDED, "x")]
     inside = update("s array<struct<a: int, b: int, c: int>>").add_column("s.element.x", "int", **place)  # type: ignore[arg-type]
     (column,) = inside.schema.fields
     assert isinstance(column.type, List)
     assert isinstance(column.type.element, Struct)
     assert " ".join(field.name for field in column.type.element.fields) == names
-    assert kinds(inside) == [(Kind.ADDED, "s.element.x")]
+    assert kinds(inside) == [(ChangeKind.ADDED, "s.element.x")]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +112,7 @@ def test_a_column_may_be_given_as_a_type() -> None:
 def test_adding_as_not_null_is_said_to_be_against_the_rules() -> None:
     """The step is taken as it was given, and the check names it."""
     step = update("a int").add_column("b", "int not null")
-    assert [(change.kind, change.path) for change in step.check()] == [(Kind.ADDED_REQUIRED, "b")]
+    assert [(change.kind, change.path) for change in step.check()] == [(ChangeKind.ADDED_REQUIRED, "b")]
 
 
 @pytest.mark.parametrize("path", ["ID", "addr.CITY", "tags.element.t"])
@@ -154,7 +154,7 @@ def test_a_column_is_dropped(path: str, rest: list[str]) -> None:
     """A drop takes a column or member away, found without regard to case."""
     step = update().drop_column(path)
     assert list(step.schema.names) == rest
-    assert [kind for kind, _ in kinds(step)] == [Kind.DELETED]
+    assert [kind for kind, _ in kinds(step)] == [ChangeKind.DELETED]
 
 
 def test_the_last_column_cannot_be_dropped() -> None:
@@ -173,7 +173,7 @@ def test_the_last_column_cannot_be_dropped() -> None:
 def test_a_rename_keeps_the_id() -> None:
     """A new name, even one that needs quotes or differs only in case, is the same field."""
     step = update().rename_column("addr.city", "big city").rename_column("id", "ID")
-    assert kinds(step) == [(Kind.RENAMED, "ID"), (Kind.RENAMED, "addr.`big city`")]
+    assert kinds(step) == [(ChangeKind.RENAMED, "ID"), (ChangeKind.RENAMED, "addr.`big city`")]
     assert ids(step)["ID"] == 1
     assert step.rename_column("addr.`big city`", "city").rename_column("ID", "id").changes == ()
 
@@ -197,7 +197,7 @@ def test_a_rename_to_a_name_that_is_taken_is_no_schema() -> None:
 def test_what_is_not_null_may_become_nullable(path: str) -> None:
     """Columns, members, elements and values alike."""
     step = update().make_nullable(path)
-    assert kinds(step) == [(Kind.MADE_NULLABLE, path)]
+    assert kinds(step) == [(ChangeKind.MADE_NULLABLE, path)]
     assert step.check() == ()
     assert step.make_nullable(path).schema == step.schema
 
@@ -215,7 +215,7 @@ def test_what_is_not_null_may_become_nullable(path: str) -> None:
 def test_types_may_be_widened(path: str, wider: str) -> None:
     """Columns, members, elements and values alike; whether they may be null stays as it was."""
     step = update().widen_column(path, wider)
-    assert kinds(step) == [(Kind.WIDENED, path)]
+    assert kinds(step) == [(ChangeKind.WIDENED, path)]
     assert step.check() == ()
 
 
@@ -223,8 +223,8 @@ def test_a_type_that_is_not_wider_is_against_the_rules() -> None:
     """The step is taken as it was given, and the check names it."""
     step = update().widen_column("id", "smallint").widen_column("addr.zip", Primitive("string"))
     assert [(change.kind, change.path) for change in step.check()] == [
-        (Kind.NARROWED, "id"),
-        (Kind.RETYPED, "addr.zip"),
+        (ChangeKind.NARROWED, "id"),
+        (ChangeKind.RETYPED, "addr.zip"),
     ]
 
 
@@ -305,22 +305,22 @@ def test_evolving_to_a_text_matches_by_name() -> None:
     step.evolve_to("A int, n string, s struct<X: bigint, y: int, z: int>, l array<struct<p: int, q: int>>")
     assert step.check() == ()
     assert kinds(step) == [
-        (Kind.RENAMED, "A"),
-        (Kind.MADE_NULLABLE, "A"),
-        (Kind.ADDED, "n"),
-        (Kind.RENAMED, "s"),
-        (Kind.RENAMED, "s.X"),
-        (Kind.WIDENED, "s.X"),
-        (Kind.ADDED, "s.z"),
-        (Kind.WIDENED, "l.element.p"),
-        (Kind.ADDED, "l.element.q"),
+        (ChangeKind.RENAMED, "A"),
+        (ChangeKind.MADE_NULLABLE, "A"),
+        (ChangeKind.ADDED, "n"),
+        (ChangeKind.RENAMED, "s"),
+        (ChangeKind.RENAMED, "s.X"),
+        (ChangeKind.WIDENED, "s.X"),
+        (ChangeKind.ADDED, "s.z"),
+        (ChangeKind.WIDENED, "l.element.p"),
+        (ChangeKind.ADDED, "l.element.q"),
     ]
 
 
 def test_evolving_to_a_schema_goes_by_ids() -> None:
     """An instar schema says which field is which: another name is a rename, and an old name may be new."""
     step = update("a int, b int").evolve_to(Schema((Field(1, "b", INT), Field(9, "a", INT))))
-    assert kinds(step) == [(Kind.DELETED, "b"), (Kind.RENAMED, "b"), (Kind.ADDED, "a")]
+    assert kinds(step) == [(ChangeKind.DELETED, "b"), (ChangeKind.RENAMED, "b"), (ChangeKind.ADDED, "a")]
     assert step.check() == ()
 
 
@@ -367,7 +367,7 @@ def test_what_can_only_be_a_drop_and_an_add_is_done(old: str, new: str) -> None:
     """If no rename could lead from one to the other, there is nothing to decide."""
     step = update(old).evolve_to(new)
     assert step.check() == ()
-    assert {kind for kind, _ in kinds(step)} == {Kind.DELETED, Kind.ADDED}
+    assert {kind for kind, _ in kinds(step)} == {ChangeKind.DELETED, ChangeKind.ADDED}
 
 
 def test_ambiguity_is_resolved_by_saying_so_first() -> None:
@@ -394,20 +394,20 @@ def test_evolving_to_a_changed_key_or_order_is_taken_to_the_rules() -> None:
     """Matching decides nothing about what is permitted: the check does."""
     step = update("a int, m map<struct<k: int>, int>").evolve_to("m map<struct<k: bigint>, int>, a int")
     assert [(change.kind, change.path) for change in step.check()] == [
-        (Kind.REORDERED, ""),
-        (Kind.KEY_CHANGED, "m.key"),
+        (ChangeKind.REORDERED, ""),
+        (ChangeKind.KEY_CHANGED, "m.key"),
     ]
     same = update("m map<struct<k: int>, int>").evolve_to("m map<struct<k: int>, bigint>")
-    assert kinds(same) == [(Kind.WIDENED, "m.value")]
+    assert kinds(same) == [(ChangeKind.WIDENED, "m.value")]
     renamed = update("m map<struct<k: int>, int>").evolve_to("m map<struct<K: int>, int>")
-    assert kinds(renamed) == [(Kind.KEY_CHANGED, "m.key")]
+    assert kinds(renamed) == [(ChangeKind.KEY_CHANGED, "m.key")]
     retyped = update("a int").evolve_to("a struct<x: int>")
-    assert kinds(retyped) == [(Kind.RETYPED, "a")]
+    assert kinds(retyped) == [(ChangeKind.RETYPED, "a")]
 
 
 def test_evolving_to_arrow_or_what_there_is() -> None:
     """Every form of a schema will do, and the schema that is already there changes nothing."""
     step = update("a int").evolve_to(pa.schema([pa.field("a", pa.int64()), pa.field("b", pa.string())]))
-    assert kinds(step) == [(Kind.WIDENED, "a"), (Kind.ADDED, "b")]
+    assert kinds(step) == [(ChangeKind.WIDENED, "a"), (ChangeKind.ADDED, "b")]
     assert update().evolve_to(TEXT).changes == ()
     assert update().evolve_to(parse_schema_ddl(TEXT)).changes == ()

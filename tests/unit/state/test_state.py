@@ -14,7 +14,7 @@ from instar.schema.schema import number_fields
 from instar.state import (
     Appended,
     Checkpointed,
-    Commit,
+    CommitRecord,
     Compacted,
     Configured,
     Created,
@@ -45,9 +45,9 @@ def schema_of(ddl: str) -> Schema:
     return Schema(number_fields(as_schema(ddl).fields))
 
 
-def commit_of(*steps: Step, start: Start | None = None) -> Commit:
+def commit_of(*steps: Step, start: Start | None = None) -> CommitRecord:
     """Wrap steps as a committer would."""
-    return Commit("id", 0, "me", "table", start or Start(0, rollup=False), steps, "id")
+    return CommitRecord("id", 0, "me", "table", start or Start(0, rollup=False), steps, "id")
 
 
 def created(ddl: str = "a int, b string", **more: Any) -> TableState:  # noqa: ANN401 - arguments of Created

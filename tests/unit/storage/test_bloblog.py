@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from instar.errors import CorruptTableError, StorageError, StorageTimeoutError
-from instar.storage import Appended, BlobConsensus, ObjectBlob, Versioned
+from instar.storage import AppendResult, BlobConsensus, ObjectBlob, Versioned
 from tests.faults import Faults, Outcome, UnreliableBlob
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def test_a_ghost_is_not_acknowledged_and_not_seen(blob: ObjectBlob) -> None:
     for handle in (sleeper, others, BlobConsensus(blob)):
         assert numbers(handle.scan(KEY)) == [9]
         assert handle.head(KEY) == Versioned(9, b"9")
-        assert handle.append(KEY, 6, b"ghost") is Appended.MISMATCH
+        assert handle.append(KEY, 6, b"ghost") is AppendResult.MISMATCH
 
 
 def test_a_ghost_whose_writer_died_is_never_seen_and_goes_away(blob: ObjectBlob) -> None:
@@ -136,7 +136,7 @@ def test_nothing_is_appended_to_a_log_that_was_removed(blob: ObjectBlob, left: i
     consensus = filled(blob, 7)
     blob.delete([stored.key for stored in blob.list()])
     filled(blob, left)
-    assert consensus.append(KEY, 6, b"7") is Appended.MISMATCH
+    assert consensus.append(KEY, 6, b"7") is AppendResult.MISMATCH
     assert numbers(consensus.scan(KEY)) == list(range(left))
     assert numbers(BlobConsensus(blob).scan(KEY)) == list(range(left))
 
@@ -276,7 +276,7 @@ def test_an_append_says_what_is_known(blob: ObjectBlob, outcome: Outcome, *, lan
     certain = outcome is Outcome.NOT_DONE
     assert type(raised.value) is (StorageError if certain else StorageTimeoutError)
     assert numbers(consensus.scan(KEY)) == ([0] if landed else [])
-    assert consensus.append(KEY, None, b"0") is (Appended.MISMATCH if landed else Appended.LANDED)
+    assert consensus.append(KEY, None, b"0") is (AppendResult.MISMATCH if landed else AppendResult.LANDED)
 
 
 @pytest.mark.parametrize("outcome", [Outcome.NOT_DONE, Outcome.NOT_DONE_SILENT])

@@ -12,7 +12,7 @@ import pytest
 from psycopg import sql
 
 from instar.errors import StorageError, StorageTimeoutError, UsageError
-from instar.storage import Appended, Versioned
+from instar.storage import AppendResult, Versioned
 from instar.storage.postgres import PostgresConsensus
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def test_reading_creates_nothing(
     assert consensus.scan(KEY) == []
     assert list(consensus.keys()) == []
     consensus.truncate(KEY, 5)
-    assert consensus.append(KEY, 3, b"") is Appended.MISMATCH
+    assert consensus.append(KEY, 3, b"") is AppendResult.MISMATCH
     exists = "SELECT count(*) FROM pg_namespace WHERE nspname = %s"
     assert admin.execute(exists, [schema]).fetchone() == (0,)
     assert consensus.append(KEY, None, b"")
@@ -90,7 +90,7 @@ def test_many_may_write_the_very_first_entry(postgres: PostgresServer, schema: s
     handles = [PostgresConsensus(postgres.url(schema)) for _ in range(6)]
     with ThreadPoolExecutor(len(handles)) as pool:
         results = list(pool.map(lambda handle: handle.append(KEY, None, b""), handles))
-    assert results.count(Appended.LANDED) == 1
+    assert results.count(AppendResult.LANDED) == 1
     for handle in handles:
         handle.close()
 
@@ -144,7 +144,7 @@ def test_a_restart_of_the_server_is_survived(postgres: PostgresServer, consensus
     for round_ in range(2):
         postgres.crash()
         postgres.start()
-        assert consensus.append(KEY, round_, b"1") is Appended.LANDED
+        assert consensus.append(KEY, round_, b"1") is AppendResult.LANDED
         assert len(consensus.scan(KEY)) == round_ + 2
 
 
@@ -246,7 +246,7 @@ def test_an_append_waits_for_a_truncation_that_takes_its_place_away(
         future = pool.submit(consensus.append, KEY, 0, b"ghost")
         wait_until_blocked(admin)
         admin.execute("COMMIT")
-        assert future.result() is Appended.MISMATCH
+        assert future.result() is AppendResult.MISMATCH
     assert consensus.scan(KEY) == [Versioned(2, b"")]
 
 
@@ -267,7 +267,7 @@ def test_the_first_append_and_a_truncation_exclude_each_other(
         assert not append.done()
         assert not truncate.done()
         admin.execute("COMMIT")
-        assert append.result() is Appended.MISMATCH
+        assert append.result() is AppendResult.MISMATCH
         truncate.result()
     assert consensus.scan(KEY) == [Versioned(1, b"1")]
 

@@ -25,9 +25,9 @@ from instar.stream.evolution import (
 )
 from instar.stream.evolver import Standby, StreamEvolver
 from instar.stream.handle import RowsOf
-from instar.stream.judging import Judgement, QueryJudge
+from instar.stream.judging import QueryJudge, TableJudgement
 from instar.stream.period import DAY
-from instar.stream.routing import Place
+from instar.stream.routing import TablePlace
 from instar.stream.stamp import create_stamped, load_stamp, stamp_table
 from instar.table import TableLog, drop_table
 from tests.faults import Faults, UnreliableConsensus
@@ -53,10 +53,10 @@ class Strict:
     def __init__(self) -> None:
         self.asked: list[tuple[str, str]] = []
 
-    def judge(self, old: Schema, new: Schema) -> Judgement:
+    def judge(self, old: Schema, new: Schema) -> TableJudgement:
         """Notice whatever differs."""
         self.asked.append((str(old), str(new)))
-        return Judgement(old == new)
+        return TableJudgement(old == new)
 
 
 class Lenient(Strict):
@@ -64,9 +64,9 @@ class Lenient(Strict):
 
     rules = "lenient"
 
-    def judge(self, old: Schema, new: Schema) -> Judgement:
+    def judge(self, old: Schema, new: Schema) -> TableJudgement:
         """Notice nothing."""
-        return Judgement(compatible=super().judge(old, new) is not None)
+        return TableJudgement(compatible=super().judge(old, new) is not None)
 
 
 def _evolver(
@@ -111,7 +111,7 @@ def test_tables_have_their_turns_kind_by_kind_and_the_newest_first() -> None:
     for kind, period in handle.known().layout.periods.items():
         for number in (2, 0, 1):
             start = period.start_of(int(day(400 * number).timestamp()) * 1_000_000)
-            handle.target(Place(kind, start), RowsOf((as_version("v0.0.1"),), 0))
+            handle.target(TablePlace(kind, start), RowsOf((as_version("v0.0.1"),), 0))
     stream.evolve(WIDER, version="v0.0.2")
     evolver = _evolver(world)
     evolver.step()
@@ -207,10 +207,10 @@ def test_verdicts_are_not_transitive() -> None:
 
         rules = "next"
 
-        def judge(self, old: Schema, new: Schema) -> Judgement:
+        def judge(self, old: Schema, new: Schema) -> TableJudgement:
             """Compare where the two are in the history."""
             order = [str(version) for version in stream.versions.values()]
-            return Judgement(abs(order.index(str(new)) - order.index(str(old))) <= 1)
+            return TableJudgement(abs(order.index(str(new)) - order.index(str(old))) <= 1)
 
     stream.evolve(WIDER, version="v0.0.2")
     assert _evolver(world, judge=NextOnly()).run()[0].skipped == 4
@@ -338,7 +338,7 @@ def test_tables_may_come_go_and_be_written_meanwhile() -> None:
     stream = _stream(world)
     old = stream._handle.load()
     oldest = min(table.start for table in old.tables.values() if table.start)
-    late = Place(Kind.REGULAR, oldest - oldest % DAY - DAY)
+    late = TablePlace(Kind.REGULAR, oldest - oldest % DAY - DAY)
     stream._handle.announce([late])
     record = stream._handle.load().tables[old.layout.table_name(*late)]
     stream.evolve(WIDER, version="v0.0.2")

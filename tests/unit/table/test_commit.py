@@ -21,10 +21,9 @@ from instar.errors import (
     TableNotFoundError,
     UpperMismatchError,
 )
-from instar.state import Appended as AppendedStep
-from instar.state import Created
+from instar.state import Appended, Created
 from instar.state.commands import configure
-from instar.storage import Appended, MemoryConsensus
+from instar.storage import AppendResult, MemoryConsensus
 from instar.table import Services, TableLog, begin_write, create_table, drop_table, vacuum_table
 from instar.table.log.leases import LEASE_MS
 from tests.faults import Faults, Outcome, UnreliableConsensus
@@ -55,7 +54,7 @@ def commits(world: World) -> list[tuple[Step, ...]]:
 
 def batches(world: World) -> int:
     """Count the appends in the log."""
-    return sum(isinstance(step, AppendedStep) for steps in commits(world) for step in steps)
+    return sum(isinstance(step, Appended) for steps in commits(world) for step in steps)
 
 
 def add_region(services: Services) -> Table:
@@ -76,10 +75,10 @@ class LateConsensus:
 
     def __init__(self, logs: Consensus) -> None:
         self._logs = logs
-        self._late: Callable[[], Appended] | None = None
+        self._late: Callable[[], AppendResult] | None = None
         self.sent = 0
 
-    def append(self, key: str, expected_seqno: int | None, data: Data) -> Appended:
+    def append(self, key: str, expected_seqno: int | None, data: Data) -> AppendResult:
         """Answer with silence first, and catch up with it later."""
         self.sent += 1
         if self.sent == 1:
@@ -437,5 +436,5 @@ def test_memory_consensus_serves_tables_too() -> None:
     services = world.services()
     committed: Committed = append_parts(services, TableLog(services, NAME))
     assert committed.state.upper == world.clock.now + 1
-    assert [type(steps[0]) for steps in commits(world)] == [Created, AppendedStep]
+    assert [type(steps[0]) for steps in commits(world)] == [Created, Appended]
     world.close()

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from instar.state import Place
-from instar.table.housekeeping.plan import Candidate, Goals, Reason, plan_compaction
+from instar.table.housekeeping.plan import Candidate, CompactionReason, Goals, plan_compaction
 
 if TYPE_CHECKING:
     from random import Random
@@ -48,8 +48,8 @@ def test_small_parts_that_follow_each_other_become_one() -> None:
     small = [part(at, at * 10, at * 10 + 5) for at in (1, 2, 3, 7, 8)]
     jobs = plan_compaction([large, *small], SORTED)
     assert [(job.reason, [part.place.batch for part in job.parts]) for job in jobs] == [
-        (Reason.SMALL, [1, 2, 3]),
-        (Reason.SMALL, [7, 8]),
+        (CompactionReason.SMALL, [1, 2, 3]),
+        (CompactionReason.SMALL, [7, 8]),
     ]
 
 
@@ -67,7 +67,7 @@ def test_overlapping_runs_are_merged_level_by_level() -> None:
     level = [part(at, 0, 100, rows=100) for at in range(1, 5)]
     large = [part(9, at, at + 9, rows=5000, size=128 * MIB, ordinal=at) for at in range(0, 100, 10)]
     (job,) = plan_compaction([*level, *large], SORTED)
-    assert job.reason is Reason.OVERLAP
+    assert job.reason is CompactionReason.OVERLAP
     assert {part.place.batch for part in job.parts} == {1, 2, 3, 4}
     (job,) = plan_compaction([*level, *large], SORTED._replace(full=True))
     assert len(job.parts) == 14
@@ -84,14 +84,18 @@ def test_broken_order_comes_first_and_old_schemas_last() -> None:
     ]
     jobs = plan_compaction(parts, SORTED._replace(schema_id=1))
     found = [(job.reason, [part.place.batch for part in job.parts]) for job in jobs]
-    assert found == [(Reason.ORDER, [3, 4]), (Reason.RETRACTIONS, [2]), (Reason.SCHEMA, [1])]
+    assert found == [
+        (CompactionReason.ORDER, [3, 4]),
+        (CompactionReason.RETRACTIONS, [2]),
+        (CompactionReason.SCHEMA, [1]),
+    ]
 
 
 def test_rows_without_an_order_stay_in_the_order_they_came() -> None:
     """Parts of such a table never overlap; small neighbours in time are merged."""
     parts = [part(at, 0, 100) for at in (3, 1, 2)]
     (job,) = plan_compaction(parts, AS_THEY_COME)
-    assert job.reason is Reason.SMALL
+    assert job.reason is CompactionReason.SMALL
     assert [part.place.batch for part in job.parts] == [1, 2, 3]
 
 

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, NamedTuple
 if TYPE_CHECKING:
     from uuid import UUID
 
-__all__ = ["Change"]
+__all__ = ["DatasetChange"]
 
 
-class Change(NamedTuple):
+class DatasetChange(NamedTuple):
     """A read or a version came, went or moved at a moment, or says something else than before.
 
     `version_uuid` is the version itself; a read has none. `run_uuid` is whose read or version it is.

@@ -9,7 +9,7 @@ from sqlalchemy import delete, select, update
 from instar.lineage.database import add_missing, insert
 from instar.lineage.events import RunState
 from instar.lineage.ids import stable_id
-from instar.lineage.ingest.changes import Change
+from instar.lineage.ingest.changes import DatasetChange
 from instar.lineage.ingest.names import NO_STAMP
 from instar.lineage.models import (
     DatasetVersionRow,
@@ -100,7 +100,7 @@ def _new_run(mentions: Mentions) -> dict[str, Any]:
     }
 
 
-def record_reads(connection: Connection, mentions: Mentions) -> list[Change]:
+def record_reads(connection: Connection, mentions: Mentions) -> list[DatasetChange]:
     """Store what the run of an event reads, and return what that changes."""
     reads = {mention.made: mention for mention in mentions.inputs if mention.made is not None}
     if not reads:
@@ -128,7 +128,7 @@ def record_reads(connection: Connection, mentions: Mentions) -> list[Change]:
             connection.execute(update(RunInputRow).where(RunInputRow.uuid == uuid).values(**values))
         if old is None or (old.at, old.observed_uuid) != (at, observed):
             moments = {at} if old is None else {at, old.at}
-            changes += [Change(mention.uuid, moment, mentions.run_uuid) for moment in moments]
+            changes += [DatasetChange(mention.uuid, moment, mentions.run_uuid) for moment in moments]
         if old is not None and old.observed_uuid not in (None, observed):
             _release_observed(connection, old.observed_uuid)
     return changes

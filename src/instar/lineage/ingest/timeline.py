@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection, Row
 
-    from instar.lineage.ingest.changes import Change
+    from instar.lineage.ingest.changes import DatasetChange
 
     Version = Row[*tuple[Any, ...]]
 
@@ -88,7 +88,7 @@ class Timeline:
         """Return the version that a run found at a moment: what it writes itself, it has not read."""
         return self._last(_V.current_at <= at, _not_of(_V.run_uuid, run_uuid))
 
-    def settle(self, changes: Iterable[Change], *, whole: bool = False) -> None:
+    def settle(self, changes: Iterable[DatasetChange], *, whole: bool = False) -> None:
         """Work out again what depends on these changes, or everything."""
         here = [change for change in changes if change.dataset_uuid in self.members]
         affected: set[UUID] = {change.version_uuid for change in here if change.version_uuid is not None}
@@ -107,7 +107,7 @@ class Timeline:
         if rewritten:
             self._settle_current()
 
-    def _may_be_first(self, change: Change) -> bool:
+    def _may_be_first(self, change: DatasetChange) -> bool:
         """Whether a change is so early that it may matter for what was read before anybody wrote.
 
         Two versions before it are enough: a run that read what it wrote itself has the other one to read.
@@ -127,7 +127,7 @@ class Timeline:
         wanted = select(ObservedSchemaRow.uuid).where(ObservedSchemaRow.dataset_uuid.in_(self.members))
         return self.connection.scalar(wanted.limit(1)) is not None
 
-    def _around(self, change: Change) -> set[UUID]:
+    def _around(self, change: DatasetChange) -> set[UUID]:
         """Return the versions whose readers a change may have changed."""
         found: set[UUID] = set()
         for run_uuid in {change.run_uuid, None}:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from sqlalchemy import or_, select, update
 
 from instar.lineage.database import insert
-from instar.lineage.ingest.changes import Change
+from instar.lineage.ingest.changes import DatasetChange
 from instar.lineage.ingest.names import NO_STAMP
 from instar.lineage.ingest.schema_versions import ensure_schema_version, refresh_schema_versions
 from instar.lineage.models import DatasetRow, DatasetVersionRow
@@ -24,7 +24,9 @@ if TYPE_CHECKING:
 __all__ = ["count_versions", "record_versions"]
 
 
-def record_versions(connection: Connection, mentions: Mentions, run: RecordedRun | None) -> list[Change]:
+def record_versions(
+    connection: Connection, mentions: Mentions, run: RecordedRun | None
+) -> list[DatasetChange]:
     """Store the versions of the outputs of an event, and what its run's state means for all its outputs."""
     outputs = {mention.made: mention for mention in mentions.outputs if mention.made is not None}
     wanted: list[ColumnElement[bool]] = [DatasetVersionRow.uuid.in_(list(outputs))]
@@ -33,7 +35,7 @@ def record_versions(connection: Connection, mentions: Mentions, run: RecordedRun
     table = DatasetVersionRow.__table__
     rows = connection.execute(select(table).where(or_(*wanted))).mappings()
     known = {row["uuid"]: dict(row) for row in rows}
-    changes: list[Change] = []
+    changes: list[DatasetChange] = []
     for uuid in sorted(known.keys() | outputs.keys()):
         changes += _record(connection, mentions, run, known.get(uuid), outputs.get(uuid))
     return changes
@@ -45,7 +47,7 @@ def _record(
     run: RecordedRun | None,
     old: dict[str, Any] | None,
     mention: Mention | None,
-) -> list[Change]:
+) -> list[DatasetChange]:
     event = mentions.event
     new = dict(old) if old is not None else _new_version(mentions, mention)
     if mention is not None:
@@ -75,7 +77,7 @@ def _record(
         changed = old["created_at"] != new["created_at"] or any(old[key] != new[key] for key in columns)
         both = {row[key] for row in (old, new) for key in columns}
         refresh_schema_versions(connection, both if changed else ())
-    return [Change(new["dataset_uuid"], at, new["run_uuid"], new["uuid"]) for at in sorted(moments)]
+    return [DatasetChange(new["dataset_uuid"], at, new["run_uuid"], new["uuid"]) for at in sorted(moments)]
 
 
 def count_versions(connection: Connection, dataset_uuid: UUID, added: int) -> None:

@@ -14,7 +14,7 @@ from instar.lineage.old_layout.tables import (
     SCHEMA_MAPPING,
     SCHEMA_VERSIONS,
     VERSIONS,
-    Layout,
+    MappingLayout,
 )
 from instar.lineage.schema_content import FieldContent, SchemaContent, decode_members
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-__all__ = ["Batch", "OldVersion", "Stored", "contents_of", "read_batch", "schema_content", "stored_of"]
+__all__ = ["OldVersion", "Stored", "VersionBatch", "contents_of", "read_batch", "schema_content", "stored_of"]
 
 _CHUNK = 400
 
@@ -39,7 +39,7 @@ class OldVersion(NamedTuple):
     fields: tuple[UUID, ...]
 
 
-class Batch(NamedTuple):
+class VersionBatch(NamedTuple):
     """Some versions in the order of their ids; `cursor` is the last id, or None after the last batch."""
 
     versions: list[OldVersion]
@@ -58,7 +58,7 @@ class Stored(NamedTuple):
     fingerprint: str | None
 
 
-def read_batch(connection: Connection, after: UUID | None, size: int) -> Batch:
+def read_batch(connection: Connection, after: UUID | None, size: int) -> VersionBatch:
     """Return the versions that follow one, at most so many."""
     v = VERSIONS.c
     statement = select(v.uuid, v.dataset_uuid, v.created_at, v.dataset_schema_version_uuid)
@@ -66,9 +66,9 @@ def read_batch(connection: Connection, after: UUID | None, size: int) -> Batch:
         statement = statement.where(v.uuid > after)
     rows = connection.execute(statement.order_by(v.uuid).limit(size)).all()
     if not rows:
-        return Batch([], None)
+        return VersionBatch([], None)
     fields = _old_fields(connection, after, rows[-1].uuid)
-    return Batch([OldVersion(*row, fields.get(row.uuid, ())) for row in rows], rows[-1].uuid)
+    return VersionBatch([OldVersion(*row, fields.get(row.uuid, ())) for row in rows], rows[-1].uuid)
 
 
 def _old_fields(connection: Connection, after: UUID | None, last: UUID) -> dict[UUID, tuple[UUID, ...]]:
@@ -89,9 +89,11 @@ def _split(text: str) -> tuple[UUID, ...]:
     return tuple(sorted(UUID(one) for one in text.split(",")))
 
 
-def contents_of(connection: Connection, fields: Iterable[UUID], layout: Layout) -> dict[UUID, FieldContent]:
+def contents_of(
+    connection: Connection, fields: Iterable[UUID], layout: MappingLayout
+) -> dict[UUID, FieldContent]:
     """Return what fields are, by their ids."""
-    nested = [FIELDS.c.members] if layout is Layout.INSTAR else []
+    nested = [FIELDS.c.members] if layout is MappingLayout.INSTAR else []
     found = {}
     for some in _chunks(fields):
         columns = (FIELDS.c.uuid, FIELDS.c.name, FIELDS.c.type, *nested)
@@ -101,12 +103,14 @@ def contents_of(connection: Connection, fields: Iterable[UUID], layout: Layout) 
     return found
 
 
-def stored_of(connection: Connection, schema_versions: Iterable[UUID], layout: Layout) -> dict[UUID, Stored]:
+def stored_of(
+    connection: Connection, schema_versions: Iterable[UUID], layout: MappingLayout
+) -> dict[UUID, Stored]:
     """Return the schema versions that exist, by their ids."""
     found: dict[UUID, Stored] = {}
     s, m = SCHEMA_VERSIONS.c, SCHEMA_MAPPING.c
     for some in _chunks(schema_versions):
-        fingerprint = [s.fingerprint] if layout is Layout.INSTAR else []
+        fingerprint = [s.fingerprint] if layout is MappingLayout.INSTAR else []
         prints = {
             row[0]: row[1] if fingerprint else None
             for row in connection.execute(select(s.uuid, *fingerprint).where(s.uuid.in_(some)))

@@ -16,8 +16,14 @@ from sqlalchemy.dialects import postgresql
 from instar.lineage.database import lock
 from instar.lineage.ids import stable_id
 from instar.lineage.ingest.schema_versions import ensure_schema_version, refresh_schema_versions
-from instar.lineage.old_layout.batches import Batch, contents_of, read_batch, schema_content, stored_of
-from instar.lineage.old_layout.tables import DATASETS, SCHEMA_MAPPING, SCHEMA_VERSIONS, VERSIONS, Layout
+from instar.lineage.old_layout.batches import VersionBatch, contents_of, read_batch, schema_content, stored_of
+from instar.lineage.old_layout.tables import (
+    DATASETS,
+    SCHEMA_MAPPING,
+    SCHEMA_VERSIONS,
+    VERSIONS,
+    MappingLayout,
+)
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -35,13 +41,13 @@ Shape = tuple[UUID, tuple[UUID, ...]]  # a dataset and its fields
 class Converter:
     """Converts batches, and remembers the schemas that it has met."""
 
-    def __init__(self, layout: Layout) -> None:
+    def __init__(self, layout: MappingLayout) -> None:
         self.layout = layout
         self._known: dict[Shape, UUID] = {}
 
-    def convert(self, connection: Connection, after: UUID | None, size: int) -> tuple[Batch, int]:
+    def convert(self, connection: Connection, after: UUID | None, size: int) -> tuple[VersionBatch, int]:
         """Convert the versions that follow one; return them, and how many were changed."""
-        if self.layout is Layout.INSTAR and connection.dialect.name != "sqlite":
+        if self.layout is MappingLayout.INSTAR and connection.dialect.name != "sqlite":
             # The same locks as events take: nobody changes these versions meanwhile.
             lock(
                 connection, {version.dataset_uuid for version in read_batch(connection, after, size).versions}
@@ -56,17 +62,19 @@ class Converter:
         ]
         if changes:
             self._point(connection, changes)
-        if self.layout is Layout.INSTAR:
+        if self.layout is MappingLayout.INSTAR:
             refresh_schema_versions(connection, {change["schema"] for change in changes})
         return batch, len(changes)
 
     def _is_due(self, version: OldVersion) -> bool:
         """Marquez adds what readers saw to the old layout alone, so there every version is looked at."""
-        return bool(version.fields) and (version.schema_version is None or self.layout is Layout.MARQUEZ)
+        return bool(version.fields) and (
+            version.schema_version is None or self.layout is MappingLayout.MARQUEZ
+        )
 
     def _point(self, connection: Connection, changes: list[dict[str, UUID]]) -> None:
         values: dict[str, Any] = {"dataset_schema_version_uuid": bindparam("schema")}
-        if self.layout is Layout.INSTAR:
+        if self.layout is MappingLayout.INSTAR:
             values["declared_schema_version_uuid"] = bindparam("schema")
         statement = update(VERSIONS).where(VERSIONS.c.uuid == bindparam("key")).values(values)
         connection.execute(statement, changes)
@@ -93,7 +101,7 @@ class Converter:
         return found
 
     def _names(self, connection: Connection, shapes: dict[Shape, OldVersion]) -> dict[UUID, tuple[str, str]]:
-        if self.layout is Layout.INSTAR:
+        if self.layout is MappingLayout.INSTAR:
             return {}
         d = DATASETS.c
         wanted = sorted({dataset for dataset, _ in shapes})
@@ -109,7 +117,7 @@ class Converter:
         names: dict[UUID, tuple[str, str]],
     ) -> UUID:
         dataset = version.dataset_uuid
-        if self.layout is Layout.INSTAR:
+        if self.layout is MappingLayout.INSTAR:
             return ensure_schema_version(connection, dataset, content, version.created_at)
         ids = [
             marquez_id(*names[dataset], content),

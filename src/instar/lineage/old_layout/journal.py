@@ -16,7 +16,7 @@ from instar.lineage.old_layout.tables import JOURNAL, VERSIONS
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
-__all__ = ["Journal", "Step", "begin", "find_journal", "load_journal", "save"]
+__all__ = ["ConversionJournal", "Step", "begin", "find_journal", "load_journal", "save"]
 
 
 class Step(StrEnum):
@@ -29,7 +29,7 @@ class Step(StrEnum):
     DROPPED = "dropped"
 
 
-class Journal(NamedTuple):
+class ConversionJournal(NamedTuple):
     """The row: `versions` of `total` were looked at in this step, all those up to `cursor`."""
 
     step: Step
@@ -41,40 +41,40 @@ class Journal(NamedTuple):
     mismatches: int
 
 
-def find_journal(connection: Connection) -> Journal | None:
+def find_journal(connection: Connection) -> ConversionJournal | None:
     """Return how far the backfill has come, or None if it never began."""
     if not inspect(connection).has_table(JOURNAL.name):
         return None
     return _read(connection, lock=False)
 
 
-def load_journal(connection: Connection) -> Journal:
+def load_journal(connection: Connection) -> ConversionJournal:
     """Return how far the backfill has come; no other process moves it until the transaction ends."""
     journal = _read(connection, lock=True)
     assert journal is not None  # noqa: S101 -- `begin` has written it
     return journal
 
 
-def _read(connection: Connection, *, lock: bool) -> Journal | None:
-    columns = [JOURNAL.c[name] for name in Journal._fields]
+def _read(connection: Connection, *, lock: bool) -> ConversionJournal | None:
+    columns = [JOURNAL.c[name] for name in ConversionJournal._fields]
     statement = select(*columns).where(JOURNAL.c.id == 1)
     row = connection.execute(statement.with_for_update() if lock else statement).first()
-    return None if row is None else Journal(Step(row[0]), *row[1:])
+    return None if row is None else ConversionJournal(Step(row[0]), *row[1:])
 
 
-def begin(connection: Connection) -> Journal:
+def begin(connection: Connection) -> ConversionJournal:
     """Return the journal of a backfill that goes on, or start a new one."""
     JOURNAL.create(connection, checkfirst=True)
     journal = _read(connection, lock=True)
     if journal is not None and journal.step in {Step.CONVERT, Step.VERIFY}:
         return journal
     total = connection.scalar(select(func.count()).select_from(VERSIONS)) or 0
-    journal = Journal(Step.CONVERT, None, total, 0, 0, 0, 0)
+    journal = ConversionJournal(Step.CONVERT, None, total, 0, 0, 0, 0)
     save(connection, journal)
     return journal
 
 
-def save(connection: Connection, journal: Journal) -> None:
+def save(connection: Connection, journal: ConversionJournal) -> None:
     """Write the row."""
     connection.execute(JOURNAL.delete())
     connection.execute(JOURNAL.insert().values(id=1, **{**journal._asdict(), "step": str(journal.step)}))

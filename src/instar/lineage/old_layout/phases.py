@@ -15,8 +15,15 @@ from sqlalchemy.exc import DBAPIError
 from instar.errors import CorruptTableError, UsageError
 from instar.lineage.database import Database, open_database
 from instar.lineage.old_layout.convert import Converter
-from instar.lineage.old_layout.journal import Journal, Step, begin, find_journal, load_journal, save
-from instar.lineage.old_layout.tables import OLD_MAPPING, OLD_TABLE, VERSIONS, Layout, find_layout, is_marquez
+from instar.lineage.old_layout.journal import ConversionJournal, Step, begin, find_journal, load_journal, save
+from instar.lineage.old_layout.tables import (
+    OLD_MAPPING,
+    OLD_TABLE,
+    VERSIONS,
+    MappingLayout,
+    find_layout,
+    is_marquez,
+)
 from instar.lineage.old_layout.verify import verify_batch
 
 if TYPE_CHECKING:
@@ -82,7 +89,7 @@ def status(database: Database) -> dict[str, Any]:
     return found
 
 
-def _backfill_state(layout: Layout | None, journal: Journal | None) -> str:
+def _backfill_state(layout: MappingLayout | None, journal: ConversionJournal | None) -> str:
     if journal is None:
         return "not started" if layout is not None else "not needed"
     return "done" if journal.step in {Step.VERIFIED, Step.DROPPED} else str(journal.step)
@@ -108,7 +115,7 @@ def backfill(
     return status(database)
 
 
-def _load_layout(database: Database) -> Layout:
+def _load_layout(database: Database) -> MappingLayout:
     with database.reading() as connection:
         layout = find_layout(connection)
     if layout is None:
@@ -116,7 +123,7 @@ def _load_layout(database: Database) -> Layout:
     return layout
 
 
-def _convert(connection: Connection, converter: Converter, size: int) -> Journal:
+def _convert(connection: Connection, converter: Converter, size: int) -> ConversionJournal:
     journal = load_journal(connection)
     if journal.step is not Step.CONVERT:
         return journal  # another process was faster
@@ -134,7 +141,7 @@ def _convert(connection: Connection, converter: Converter, size: int) -> Journal
     return journal
 
 
-def _verify(connection: Connection, layout: Layout, size: int) -> tuple[Journal, list[str]]:
+def _verify(connection: Connection, layout: MappingLayout, size: int) -> tuple[ConversionJournal, list[str]]:
     journal = load_journal(connection)
     if journal.step is not Step.VERIFY:
         return journal, []
@@ -160,7 +167,7 @@ def cleanup(
 ) -> dict[str, Any]:
     """Compare both layouts once more, and drop the old one if they say the same."""
     layout = _load_layout(database)
-    if layout is Layout.MARQUEZ and not marquez_stopped:
+    if layout is MappingLayout.MARQUEZ and not marquez_stopped:
         raise UsageError(
             "Marquez reads the old table up to version 0.51 at least, and fails without it: stop Marquez for "
             "good, and then clean up with --marquez-stopped"
@@ -176,8 +183,8 @@ def cleanup(
 
 def _verify_all(
     database: Database,
-    layout: Layout,
-    journal: Journal,
+    layout: MappingLayout,
+    journal: ConversionJournal,
     size: int,
     report: Callable[[Progress], None],
 ) -> None:

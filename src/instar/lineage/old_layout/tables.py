@@ -26,7 +26,7 @@ __all__ = [
     "SCHEMA_MAPPING",
     "SCHEMA_VERSIONS",
     "VERSIONS",
-    "Layout",
+    "MappingLayout",
     "find_layout",
     "has_old_table",
     "is_marquez",
@@ -35,7 +35,7 @@ __all__ = [
 OLD_TABLE: Final = "dataset_versions_field_mapping"
 
 
-class Layout(StrEnum):
+class MappingLayout(StrEnum):
     """Whose tables they are."""
 
     INSTAR = "instar"
@@ -128,7 +128,7 @@ def is_marquez(connection: Connection) -> bool:
     return connection.dialect.name == "postgresql" and inspect(connection).has_table("flyway_schema_history")
 
 
-def find_layout(connection: Connection) -> Layout | None:
+def find_layout(connection: Connection) -> MappingLayout | None:
     """Return whose old layout a database has, or None if it has none."""
     if not has_old_table(connection):
         return None
@@ -137,4 +137,4 @@ def find_layout(connection: Connection) -> Layout | None:
         raise UsageError(
             "this database of Marquez is too old for schema versions: let Marquez 0.48 or newer upgrade it"
         )
-    return Layout.INSTAR if "declared_schema_version_uuid" in columns else Layout.MARQUEZ
+    return MappingLayout.INSTAR if "declared_schema_version_uuid" in columns else MappingLayout.MARQUEZ

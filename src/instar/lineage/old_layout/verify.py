@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.lineage.old_layout.batches import (
-    Batch,
     Stored,
+    VersionBatch,
     contents_of,
     read_batch,
     schema_content,
@@ -19,15 +19,15 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from instar.lineage.old_layout.batches import OldVersion
-    from instar.lineage.old_layout.tables import Layout
+    from instar.lineage.old_layout.tables import MappingLayout
     from instar.lineage.schema_content import FieldContent
 
 __all__ = ["verify_batch"]
 
 
 def verify_batch(
-    connection: Connection, layout: Layout, after: UUID | None, size: int
-) -> tuple[Batch, list[str]]:
+    connection: Connection, layout: MappingLayout, after: UUID | None, size: int
+) -> tuple[VersionBatch, list[str]]:
     """Compare the versions that follow one; return them, and what is wrong with any."""
     batch = read_batch(connection, after, size)
     pointed = {version.schema_version for version in batch.versions} - {None}

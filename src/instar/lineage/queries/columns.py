@@ -11,7 +11,7 @@ from sqlalchemy.orm import aliased
 from instar.errors import EntityNotFoundError, UsageError
 from instar.lineage.models import ColumnLineageRow, DatasetRow, JobEdgeRow
 from instar.lineage.queries.datasets import members_of, show_datasets, show_version
-from instar.lineage.queries.names import Node, load_dataset, load_node
+from instar.lineage.queries.names import GraphNode, load_dataset, load_node
 from instar.lineage.queries.rows import Json, chunks
 
 if TYPE_CHECKING:
@@ -61,7 +61,7 @@ def column_graph(connection: Connection, node_id: str, depth: int, *, downstream
     return _show(connection, start, edges)
 
 
-def _start(connection: Connection, node: Node) -> set[_Column]:
+def _start(connection: Connection, node: GraphNode) -> set[_Column]:
     """Return the columns of a node: one, all of a dataset, or all that a job writes."""
     if node.field is not None:
         return {_Column(node.uuid, node.field)}
@@ -118,7 +118,7 @@ def _edges(connection: Connection, columns: Iterable[_Column], *, upstream: bool
     return found
 
 
-def _edges_of_version(connection: Connection, node: Node) -> tuple[set[_Edge], set[_Column]]:
+def _edges_of_version(connection: Connection, node: GraphNode) -> tuple[set[_Edge], set[_Column]]:
     """Return what one version of a dataset says about its columns."""
     facet = show_version(connection, node.uuid, node.version or "")["facets"].get("columnLineage") or {}
     edges: set[_Edge] = set()

@@ -19,12 +19,12 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-__all__ = ["Node", "find_dataset", "load_dataset", "load_job", "load_namespace", "load_node", "load_run"]
+__all__ = ["GraphNode", "find_dataset", "load_dataset", "load_job", "load_namespace", "load_node", "load_run"]
 
 _KINDS: Final = {"dataset": 2, "job": 2, "datasetField": 3}
 
 
-class Node(NamedTuple):
+class GraphNode(NamedTuple):
     """What a node id means. `field` is set for a column, `version` if one was named after a `#`."""
 
     kind: str
@@ -83,7 +83,7 @@ def load_run(connection: Connection, run_id: str) -> UUID:
     return uuid
 
 
-def load_node(connection: Connection, node_id: str) -> Node:
+def load_node(connection: Connection, node_id: str) -> GraphNode:
     """Return what a node id means, or raise."""
     kind, _, rest = node_id.partition(":")
     if kind not in _KINDS or not rest:
@@ -100,12 +100,12 @@ def load_node(connection: Connection, node_id: str) -> Node:
     raise EntityNotFoundError("node", node_id)
 
 
-def _find_node(connection: Connection, kind: str, words: str) -> Node | None:
+def _find_node(connection: Connection, kind: str, words: str) -> GraphNode | None:
     colons = [position for position, letter in enumerate(words) if letter == ":"]
     if kind == "job":
         jobs = [job_id(words[:colon], words[colon + 1 :]) for colon in colons]
         uuid = connection.scalar(select(JobRow.uuid).where(JobRow.uuid.in_(jobs)).limit(1))
-        return Node(kind, uuid) if uuid is not None else None
+        return GraphNode(kind, uuid) if uuid is not None else None
     readings: dict[UUID, str | None] = {}
     if kind == "dataset":
         readings = {dataset_id(words[:colon], words[colon + 1 :]): None for colon in colons}
@@ -120,4 +120,4 @@ def _find_node(connection: Connection, kind: str, words: str) -> Node | None:
     ).all()
     # If several exist, the longest name of a dataset is meant: the rest is the shortest field.
     best = min(rows, key=lambda row: (len(readings[row[0]] or ""), row[0]), default=None)
-    return Node(kind, best[1], readings[best[0]]) if best is not None else None
+    return GraphNode(kind, best[1], readings[best[0]]) if best is not None else None

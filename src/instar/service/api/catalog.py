@@ -7,66 +7,66 @@ from instar.lineage import edits
 from instar.lineage.queries import catalog
 from instar.lineage.queries.alerts import list_alerts
 from instar.service.parameters import OFFSET, PAGE, Parameter, page_of
-from instar.service.routing import Call, Endpoint, Reply
+from instar.service.routing import ApiCall, Endpoint, Reply
 
 __all__ = ["CATALOG"]
 
 
-def get_namespaces(call: Call) -> Reply:
+def get_namespaces(call: ApiCall) -> Reply:
     """List the namespaces."""
     with call.database.reading() as connection:
         return Reply(catalog.list_namespaces(connection, page_of(call.query)))
 
 
-def get_namespace(call: Call) -> Reply:
+def get_namespace(call: ApiCall) -> Reply:
     """Show a namespace."""
     with call.database.reading() as connection:
         return Reply(catalog.show_namespace(connection, call["namespace"]))
 
 
-def put_namespace(call: Call) -> Reply:
+def put_namespace(call: ApiCall) -> Reply:
     """Create or change a namespace."""
     edits.put_namespace(call.database, call["namespace"], call.body, now=call.now)
     return get_namespace(call)
 
 
-def delete_namespace(call: Call) -> Reply:
+def delete_namespace(call: ApiCall) -> Reply:
     """Hide a namespace and what is in it."""
     shown = get_namespace(call)
     edits.delete_namespace(call.database, call["namespace"])
     return shown
 
 
-def get_sources(call: Call) -> Reply:
+def get_sources(call: ApiCall) -> Reply:
     """List the sources."""
     with call.database.reading() as connection:
         return Reply(catalog.list_sources(connection, page_of(call.query)))
 
 
-def get_source(call: Call) -> Reply:
+def get_source(call: ApiCall) -> Reply:
     """Show a source."""
     with call.database.reading() as connection:
         return Reply(catalog.show_source(connection, call["source"]))
 
 
-def put_source(call: Call) -> Reply:
+def put_source(call: ApiCall) -> Reply:
     """Create or change a source."""
     edits.put_source(call.database, call["source"], call.body, now=call.now)
     return get_source(call)
 
 
-def get_tags(call: Call) -> Reply:
+def get_tags(call: ApiCall) -> Reply:
     """List the tags."""
     with call.database.reading() as connection:
         return Reply(catalog.list_tags(connection, page_of(call.query)))
 
 
-def put_tag(call: Call) -> Reply:
+def put_tag(call: ApiCall) -> Reply:
     """Create or describe a tag."""
     return Reply(edits.put_tag(call.database, call["tag"], call.body))
 
 
-def get_search(call: Call) -> Reply:
+def get_search(call: ApiCall) -> Reply:
     """Search names."""
     query = call.query
     if not query["q"]:
@@ -80,7 +80,7 @@ def get_search(call: Call) -> Reply:
         )  # fmt: skip
 
 
-def get_events(call: Call) -> Reply:
+def get_events(call: ApiCall) -> Reply:
     """List events as they were received."""
     query = call.query
     with call.database.reading() as connection:
@@ -92,7 +92,7 @@ def get_events(call: Call) -> Reply:
         )  # fmt: skip
 
 
-def get_alerts(call: Call) -> Reply:
+def get_alerts(call: ApiCall) -> Reply:
     """List alerts of all datasets."""
     with call.database.reading() as connection:
         return Reply(list_alerts(connection, page_of(call.query)))

@@ -10,7 +10,7 @@ from instar.lineage.queries.datasets import list_datasets, list_versions, show_d
 from instar.lineage.queries.names import load_dataset, load_namespace
 from instar.lineage.queries.schemas import diff_schema_versions, list_schema_versions, show_schema_version
 from instar.service.parameters import PAGE, page_of
-from instar.service.routing import Call, Endpoint, Reply
+from instar.service.routing import ApiCall, Endpoint, Reply
 from instar.service.webhooks import check_webhook
 
 if TYPE_CHECKING:
@@ -22,68 +22,68 @@ if TYPE_CHECKING:
 __all__ = ["DATASETS"]
 
 
-def _ask(call: Call, question: Callable[[Connection, UUID], Any]) -> Reply:
+def _ask(call: ApiCall, question: Callable[[Connection, UUID], Any]) -> Reply:
     """Ask something about the dataset that the path names."""
     with call.database.reading() as connection:
         return Reply(question(connection, load_dataset(connection, call["namespace"], call["dataset"])))
 
 
-def get_datasets(call: Call) -> Reply:
+def get_datasets(call: ApiCall) -> Reply:
     """List the datasets of a namespace."""
     with call.database.reading() as connection:
         namespace = load_namespace(connection, call["namespace"])
         return Reply(list_datasets(connection, namespace, page_of(call.query)))
 
 
-def get_dataset(call: Call) -> Reply:
+def get_dataset(call: ApiCall) -> Reply:
     """Show a dataset."""
     return _ask(call, show_dataset)
 
 
-def put_dataset(call: Call) -> Reply:
+def put_dataset(call: ApiCall) -> Reply:
     """Create or change a dataset."""
     edits.put_dataset(call.database, call["namespace"], call["dataset"], call.body, now=call.now)
     return get_dataset(call)
 
 
-def delete_dataset(call: Call) -> Reply:
+def delete_dataset(call: ApiCall) -> Reply:
     """Hide a dataset."""
     return Reply(edits.delete_dataset(call.database, call["namespace"], call["dataset"]))
 
 
-def get_versions(call: Call) -> Reply:
+def get_versions(call: ApiCall) -> Reply:
     """List the versions of a dataset."""
     return _ask(call, lambda connection, root: list_versions(connection, root, page_of(call.query)))
 
 
-def get_version(call: Call) -> Reply:
+def get_version(call: ApiCall) -> Reply:
     """Show a version of a dataset."""
     return _ask(call, lambda connection, root: show_version(connection, root, call["version"]))
 
 
-def get_schema_versions(call: Call) -> Reply:
+def get_schema_versions(call: ApiCall) -> Reply:
     """List the schemas that a dataset has had."""
     return _ask(call, lambda connection, root: list_schema_versions(connection, root, page_of(call.query)))
 
 
-def get_schema_version(call: Call) -> Reply:
+def get_schema_version(call: ApiCall) -> Reply:
     """Show a schema of a dataset."""
     return _ask(call, lambda connection, root: show_schema_version(connection, root, call["version"]))
 
 
-def get_schema_diff(call: Call) -> Reply:
+def get_schema_diff(call: ApiCall) -> Reply:
     """Compare two schemas of a dataset."""
     return _ask(
         call, lambda connection, root: diff_schema_versions(connection, root, call["old"], call["new"])
     )
 
 
-def get_alerts(call: Call) -> Reply:
+def get_alerts(call: ApiCall) -> Reply:
     """List the alerts of a dataset."""
     return _ask(call, lambda connection, root: list_alerts(connection, page_of(call.query), root))
 
 
-def put_policy(call: Call) -> Reply:
+def put_policy(call: ApiCall) -> Reply:
     """Set the compatibility policy of a dataset."""
     webhook = call.body.get("webhookUrl") if isinstance(call.body, dict) else None
     if isinstance(webhook, str):
@@ -91,20 +91,20 @@ def put_policy(call: Call) -> Reply:
     return Reply(edits.put_policy(call.database, call["namespace"], call["dataset"], call.body))
 
 
-def change_tag(*, remove: bool) -> Callable[[Call], Reply]:
+def change_tag(*, remove: bool) -> Callable[[ApiCall], Reply]:
     """Return a handler that gives a dataset a tag, or takes it away."""
 
-    def handler(call: Call) -> Reply:
+    def handler(call: ApiCall) -> Reply:
         edits.tag_dataset(call.database, call["namespace"], call["dataset"], call["tag"], remove=remove)
         return get_dataset(call)
 
     return handler
 
 
-def change_field_tag(*, remove: bool) -> Callable[[Call], Reply]:
+def change_field_tag(*, remove: bool) -> Callable[[ApiCall], Reply]:
     """Return a handler that gives a field a tag, or takes it away."""
 
-    def handler(call: Call) -> Reply:
+    def handler(call: ApiCall) -> Reply:
         edits.tag_field(
             call.database, call["namespace"], call["dataset"], call["field"], call["tag"], remove=remove
         )

@@ -6,12 +6,12 @@ from instar.lineage.queries.columns import column_graph
 from instar.lineage.queries.graph import Window, lineage_graph, upstream_runs
 from instar.lineage.queries.names import load_run
 from instar.service.parameters import Parameter
-from instar.service.routing import Call, Endpoint, Reply
+from instar.service.routing import ApiCall, Endpoint, Reply
 
 __all__ = ["GRAPH"]
 
 
-def get_lineage(call: Call) -> Reply:
+def get_lineage(call: ApiCall) -> Reply:
     """Show the graph around a node."""
     query = call.query
     window = Window(query["asOf"], query["since"])
@@ -19,7 +19,7 @@ def get_lineage(call: Call) -> Reply:
         return Reply(lineage_graph(connection, query["nodeId"], query["depth"], window))
 
 
-def get_column_lineage(call: Call) -> Reply:
+def get_column_lineage(call: ApiCall) -> Reply:
     """Show what columns are made from."""
     query = call.query
     with call.database.reading() as connection:
@@ -28,7 +28,7 @@ def get_column_lineage(call: Call) -> Reply:
         )
 
 
-def get_upstream_runs(call: Call) -> Reply:
+def get_upstream_runs(call: ApiCall) -> Reply:
     """Show the runs that a run depends on."""
     with call.database.reading() as connection:
         run = load_run(connection, call.query["runId"])

@@ -10,7 +10,7 @@ from instar.lineage.queries.names import load_job, load_namespace, load_run
 from instar.lineage.queries.rows import facets_of
 from instar.lineage.queries.runs import list_runs, show_run
 from instar.service.parameters import PAGE, Parameter, page_of
-from instar.service.routing import Call, Endpoint, Reply
+from instar.service.routing import ApiCall, Endpoint, Reply
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 __all__ = ["JOBS"]
 
 
-def _ask(call: Call, question: Callable[[Connection, UUID], Any]) -> Reply:
+def _ask(call: ApiCall, question: Callable[[Connection, UUID], Any]) -> Reply:
     """Ask something about the job that the path names."""
     with call.database.reading() as connection:
         return Reply(question(connection, load_job(connection, call["namespace"], call["job"])))
 
 
-def get_jobs(call: Call) -> Reply:
+def get_jobs(call: ApiCall) -> Reply:
     """List the jobs of a namespace, or of all."""
     with call.database.reading() as connection:
         namespace = load_namespace(connection, call["namespace"]) if "namespace" in call.path else None
@@ -35,50 +35,50 @@ def get_jobs(call: Call) -> Reply:
         return Reply(list_jobs(connection, namespace, page_of(call.query), states))
 
 
-def get_job(call: Call) -> Reply:
+def get_job(call: ApiCall) -> Reply:
     """Show a job."""
     return _ask(call, show_job)
 
 
-def put_job(call: Call) -> Reply:
+def put_job(call: ApiCall) -> Reply:
     """Create or change a job."""
     edits.put_job(call.database, call["namespace"], call["job"], call.body, now=call.now)
     return get_job(call)
 
 
-def delete_job(call: Call) -> Reply:
+def delete_job(call: ApiCall) -> Reply:
     """Hide a job."""
     shown = get_job(call)
     edits.delete_job(call.database, call["namespace"], call["job"])
     return shown
 
 
-def get_job_versions(call: Call) -> Reply:
+def get_job_versions(call: ApiCall) -> Reply:
     """List the versions of a job."""
     return _ask(call, lambda connection, job: list_job_versions(connection, job, page_of(call.query)))
 
 
-def get_job_version(call: Call) -> Reply:
+def get_job_version(call: ApiCall) -> Reply:
     """Show a version of a job."""
     return _ask(call, lambda connection, job: show_job_version(connection, job, call["version"]))
 
 
-def change_tag(*, remove: bool) -> Callable[[Call], Reply]:
+def change_tag(*, remove: bool) -> Callable[[ApiCall], Reply]:
     """Return a handler that gives a job a tag, or takes it away."""
 
-    def handler(call: Call) -> Reply:
+    def handler(call: ApiCall) -> Reply:
         edits.tag_job(call.database, call["namespace"], call["job"], call["tag"], remove=remove)
         return get_job(call)
 
     return handler
 
 
-def get_runs(call: Call) -> Reply:
+def get_runs(call: ApiCall) -> Reply:
     """List the runs of a job."""
     return _ask(call, lambda connection, job: list_runs(connection, job, page_of(call.query)))
 
 
-def post_run(call: Call) -> Reply:
+def post_run(call: ApiCall) -> Reply:
     """Create a run of a job."""
     run_id = edits.create_run(call.database, call["namespace"], call["job"], call.body, now=call.now)
     with call.database.reading() as connection:
@@ -86,13 +86,13 @@ def post_run(call: Call) -> Reply:
     return Reply(shown, 201, {"Location": f"/api/v1/jobs/runs/{shown['id']}"})
 
 
-def get_run(call: Call) -> Reply:
+def get_run(call: ApiCall) -> Reply:
     """Show a run."""
     with call.database.reading() as connection:
         return Reply(show_run(connection, load_run(connection, call["run"])))
 
 
-def get_run_facets(call: Call) -> Reply:
+def get_run_facets(call: ApiCall) -> Reply:
     """Show the facets of a run, or of its job."""
     with call.database.reading() as connection:
         run = load_run(connection, call["run"])
@@ -104,10 +104,10 @@ def get_run_facets(call: Call) -> Reply:
     return Reply({"runId": str(run), "facets": facets})
 
 
-def mark(how: str) -> Callable[[Call], Reply]:
+def mark(how: str) -> Callable[[ApiCall], Reply]:
     """Return a handler that starts, completes, fails or aborts a run."""
 
-    def handler(call: Call) -> Reply:
+    def handler(call: ApiCall) -> Reply:
         at = call.query["at"] if call.query["at"] is not None else call.now
         edits.mark_run(call.database, call["run"], how, at=at, now=call.now)
         return get_run(call)

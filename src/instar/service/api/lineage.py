@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from instar.errors import InstarError, InvalidEventError, disposition
 from instar.lineage import decode_event, ingest_event
-from instar.service.routing import Call, Endpoint, Reply
+from instar.service.routing import ApiCall, Endpoint, Reply
 
 if TYPE_CHECKING:
     from instar.lineage import Database
@@ -16,13 +16,13 @@ __all__ = ["LINEAGE"]
 _RETRIABLE = 500
 
 
-def post_event(call: Call) -> Reply:
+def post_event(call: ApiCall) -> Reply:
     """Store one event. Sent again, it changes nothing."""
     stored = ingest_event(call.database, decode_event(call.body), received_at=call.now)
     return Reply(None, 201, {"X-Instar-Event": "stored" if stored else "repeated"})
 
 
-def post_batch(call: Call) -> Reply:
+def post_batch(call: ApiCall) -> Reply:
     """Store events one by one, each in a transaction of its own, and say which ones failed."""
     if not isinstance(call.body, list):
         raise InvalidEventError("a batch is an array of events")

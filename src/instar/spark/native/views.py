@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from instar.table.read.report import ScanReport
     from instar.table.read.snapshot import Reader, SnapshotPlan
 
-__all__ = ["following_frame", "make_view", "make_views", "quote_name"]
+__all__ = ["following_frame", "make_view", "make_views"]
 
 
 class _Held(Keeper):
@@ -223,12 +223,7 @@ def make_views(spark: SparkSession, frames: Mapping[str, Callable[[SparkSession]
 
 def make_view(name: str, frame: DataFrame) -> None:
     """Give a frame a name in SQL, whatever it is made of."""
-    frame.createOrReplaceTempView(quote_name(name))
-
-
-def quote_name(name: str) -> str:
-    """Return a name as SQL wants it."""
-    return f"`{name.replace('`', '``')}`"
+    frame.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
 
 
 def _check_distinct(names: Iterable[str]) -> None:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 __all__ = ["BatchSink", "BegunWrite", "StreamSink", "begin_sink"]
 
-LEND_MS: Final = 6 * 60 * 60 * 1000
+SINK_LEASE_MS: Final = 6 * 60 * 60 * 1000
 """How long what a write has stored is safe from a vacuum without having been committed."""
 _QUERY: Final = "sql.streaming.queryId"
 
@@ -67,7 +67,7 @@ def begin_sink(options: TableOptions, schema: StructType) -> BegunWrite:
         state = log.load()
         evolution = Evolution() if options.evolve else None
         writer = resolve_writer(state, incoming, evolution=evolution, updates=updates)
-        lease = services.leases.grant(state.table_id, state.base.seqno, services.new_id(), LEND_MS)
+        lease = services.leases.grant(state.table_id, state.base.seqno, services.new_id(), SINK_LEASE_MS)
         storing = StoringPlan(
             services.blob, state.table_id, lease.write_id or "", writer.schema, state.order_by, PartLimits()
         )

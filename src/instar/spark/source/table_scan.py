@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 __all__ = ["TableScan"]
 
-LEND_MS: Final = 60 * 60 * 1000
+SCAN_LEASE_MS: Final = 60 * 60 * 1000
 """How long what a query has planned is safe from a vacuum: nobody tells when it has ended."""
 
 
@@ -62,7 +62,7 @@ class TableScan(DataSourceReader):
             with pin as state:
                 tasks = plan(services, state)
                 if tasks:
-                    pin.lend(LEND_MS)
+                    pin.lend(SCAN_LEASE_MS)
         return tasks or [ScanTask(services.blob, (), self._reader.schema)]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:

@@ -23,7 +23,7 @@ from instar.spark.write.store import Misfit
 from instar.stream.handle import RowsOf
 from instar.stream.jobs import FOREVER
 from instar.stream.kinds import Kind
-from instar.stream.routing import Place, horizon, route
+from instar.stream.routing import TablePlace, horizon, route
 from instar.stream.version import as_version
 from instar.stream.writing import (
     Written,
@@ -118,7 +118,7 @@ def _store(
     handle: StreamHandle, frame: DataFrame, routing: Routing, rows: RowsOf, held: ExitStack
 ) -> tuple[list[Item], int]:
     """Store the rows of a frame for the tables that they belong to."""
-    writing: dict[Place, Written] = {}
+    writing: dict[TablePlace, Written] = {}
     wanted = _places(frame, routing)
     while True:
         handle.announce(wanted)
@@ -133,9 +133,9 @@ def _store(
     return [writing[place].item(parts) for place, parts in stored.items()], count
 
 
-def _places(frame: DataFrame, routing: Routing) -> set[Place]:
+def _places(frame: DataFrame, routing: Routing) -> set[TablePlace]:
     """Find out which tables the rows of a frame belong to, from their times alone."""
-    nowhere = {Place(next(iter(routing.periods)), None)}
+    nowhere = {TablePlace(next(iter(routing.periods)), None)}
     if routing.time < 0:
         return nowhere
     field = routing.schema.fields[routing.time]
@@ -145,7 +145,7 @@ def _places(frame: DataFrame, routing: Routing) -> set[Place]:
     alone = Routing(Schema((field,)), 0, routing.periods, routing.latest)
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        seen: set[Place] = set()
+        seen: set[TablePlace] = set()
         for batch in batches:
             conformer = Conformer(batch.rename_columns([field.name]).schema, alone.schema)
             try:
@@ -162,12 +162,12 @@ def _places(frame: DataFrame, routing: Routing) -> set[Place]:
 
     times = frame.select(frame[f"`{name}`"].alias("t"))
     found = times.mapInArrow(run, _PLACES).distinct().collect()
-    return {Place(Kind(row.kind), row.start) for row in found}
+    return {TablePlace(Kind(row.kind), row.start) for row in found}
 
 
 def _run(
-    frame: DataFrame, routing: Routing, plans: Mapping[Place, StoringPlan]
-) -> tuple[dict[Place, list[StoredPart]], int, set[Place]]:
+    frame: DataFrame, routing: Routing, plans: Mapping[TablePlace, StoringPlan]
+) -> tuple[dict[TablePlace, list[StoredPart]], int, set[TablePlace]]:
     """Store the rows of a frame on executors; answer with parts by table, and tables not expected."""
     names = frame.columns
 
@@ -180,13 +180,13 @@ def _run(
     misfit = next((row.misfit for row in rows if row.misfit is not None), None)
     if misfit is not None:
         raise msgspec.msgpack.decode(bytes(misfit), type=Misfit).error()
-    stored: dict[Place, list[StoredPart]] = defaultdict(list)
-    unplanned: set[Place] = set()
+    stored: dict[TablePlace, list[StoredPart]] = defaultdict(list)
+    unplanned: set[TablePlace] = set()
     count = 0
     for row in rows:
         count += row.rows or 0
         if row.kind is not None:
-            place = Place(Kind(row.kind), row.start)
+            place = TablePlace(Kind(row.kind), row.start)
             if row.unplanned:
                 unplanned.add(place)
             else:
@@ -197,11 +197,11 @@ def _run(
 class _Task:
     """One task: routes its rows, keeps some of each table in memory, and stores the largest when it must."""
 
-    def __init__(self, routing: Routing, plans: Mapping[Place, StoringPlan]) -> None:
+    def __init__(self, routing: Routing, plans: Mapping[TablePlace, StoringPlan]) -> None:
         self._routing = routing
         self._plans = plans
-        self._kept: dict[Place, list[pa.RecordBatch]] = {}
-        self._bytes: dict[Place, int] = {}
+        self._kept: dict[TablePlace, list[pa.RecordBatch]] = {}
+        self._bytes: dict[TablePlace, int] = {}
         self._flushes = 0
         context = TaskContext.get()
         self._name = "0" if context is None else f"{context.partitionId()}-{context.taskAttemptId()}"
@@ -224,7 +224,7 @@ class _Task:
             yield _answer(misfit=msgspec.msgpack.encode(Misfit.of(error)))
         yield _answer(rows=done)
 
-    def _keep(self, place: Place, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
+    def _keep(self, place: TablePlace, rows: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         plan = self._plans.get(place)
         if plan is None:
             yield _answer(place, unplanned=True)
@@ -235,7 +235,7 @@ class _Task:
         if sum(self._bytes.values()) > _BUFFERED_BYTES:
             yield from self._flush(max(self._bytes, key=self._bytes.__getitem__))
 
-    def _flush(self, place: Place) -> Iterator[pa.RecordBatch]:
+    def _flush(self, place: TablePlace) -> Iterator[pa.RecordBatch]:
         batches, _ = self._kept.pop(place), self._bytes.pop(place)
         self._flushes += 1
         task = f"{self._name}-{self._flushes}"
@@ -244,7 +244,7 @@ class _Task:
 
 
 def _answer(
-    place: Place | None = None,
+    place: TablePlace | None = None,
     *,
     rows: int | None = None,
     stored: bytes | None = None,

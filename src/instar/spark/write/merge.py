@@ -21,7 +21,7 @@ from instar.spark.native.scan import snapshot_frame
 from instar.spark.write.store import FrameRows
 from instar.table.read.snapshot import plan_snapshot, resolve_reader
 from instar.table.write.merge import SOURCE, TARGET, When, check_clauses, default_values
-from instar.table.write.rows import Change, batches_since, change_rows
+from instar.table.write.rows import RowChange, batches_since, change_rows
 from instar.table.write.update import check_settings
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def update_rows(
 ) -> Committed:
     """Give the rows for which a condition is true other values in some columns."""
 
-    def updating(pin: Pin) -> Change:
+    def updating(pin: Pin) -> RowChange:
         latest = pin.state.history.latest
         check_settings(latest, values)
         rows = _rows(spark, services, pin)
@@ -84,7 +84,7 @@ def merge_frame_into(
     source = data.select(F.struct(*[F.col(quote_name(name)) for name in data.columns]).alias(SOURCE))
     source = source.localCheckpoint()
 
-    def merging(pin: Pin) -> Change:
+    def merging(pin: Pin) -> RowChange:
         latest = pin.state.history.latest
         check_clauses(latest, on, clauses)
         rows = _rows(spark, services, pin)
@@ -158,7 +158,7 @@ def _rows(spark: SparkSession, services: Services, pin: Pin) -> _Rows:
     return _Rows(located.unionAll(numbered.localCheckpoint()), plan)
 
 
-def _change(plan: SnapshotPlan, gone: DataFrame, added: Sequence[DataFrame], latest: Schema) -> Change:
+def _change(plan: SnapshotPlan, gone: DataFrame, added: Sequence[DataFrame], latest: Schema) -> RowChange:
     """Return the change that takes some rows, where they are or by value, and adds others."""
     positions = positions_of(gone.where(F.col(PART) != _BY_VALUE), plan)
     columns = [F.col(quote_name(field.name)) for field in latest.fields]
@@ -167,9 +167,9 @@ def _change(plan: SnapshotPlan, gone: DataFrame, added: Sequence[DataFrame], lat
         by_value = gone.where(F.col(PART) == _BY_VALUE).select(columns)
         pieces.append(by_value.withColumn(DIFF, F.lit(-1).cast("long")))
     if not pieces:
-        return Change(None, positions)
+        return RowChange(None, positions)
     rows = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), pieces)
-    return Change(FrameRows(rows), positions, by_value=bool(plan.merge))
+    return RowChange(FrameRows(rows), positions, by_value=bool(plan.merge))
 
 
 def _check_unchanged(seen: TableState, current: TableState) -> None:

@@ -20,7 +20,7 @@ from instar.spark.write.incoming import incoming_schema, named_as
 from instar.spark.write.store import FrameRows
 from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
 from instar.table.write.evolving import Evolution, WriterSchema, resolve_writer
-from instar.table.write.rows import Change, change_rows
+from instar.table.write.rows import RowChange, change_rows
 from instar.table.write.upsert import check_keys_since, evolving_by, key_paths, repeated_key
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ _BOUNDED: Final = {"tinyint", "smallint", "int", "bigint", "string", "date", "ti
 def delete_rows(spark: SparkSession, services: Services, log: TableLog, where: str) -> Committed:
     """Retract the rows for which a condition is true."""
 
-    def retraction(pin: Pin) -> Change:
+    def retraction(pin: Pin) -> RowChange:
         state = pin.state
         plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
         located = located_frame(spark, services, plan, pin)
@@ -73,7 +73,7 @@ def upsert_frame(
     # Asked once: the rows whose keys are looked up have to be the rows that are added.
     data = named_as(data, state.history.latest).localCheckpoint()
 
-    def replacement(pin: Pin) -> Change:
+    def replacement(pin: Pin) -> RowChange:
         state = pin.state
         plan, stats = _with_keys_of(
             data, services, plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
@@ -108,15 +108,15 @@ def _taking(
     pin: Pin,
     choose: Callable[[DataFrame], DataFrame],
     added: DataFrame | None = None,
-) -> Change:
+) -> RowChange:
     """Return the change that takes rows by position, and those chosen ones that have none by value."""
     if not plan.merge:
-        return Change(None if added is None else FrameRows(added), positions)
+        return RowChange(None if added is None else FrameRows(added), positions)
     nothing = plan._replace(scan=plan.scan.keep(np.zeros(len(plan.scan), dtype=bool)))
     merged = choose(snapshot_frame(spark, services, nothing, pin))
     retracted = merged.withColumn(DIFF, F.lit(-1).cast("long"))
     rows = retracted if added is None else retracted.unionByName(added, allowMissingColumns=True)
-    return Change(FrameRows(rows), positions, by_value=True)
+    return RowChange(FrameRows(rows), positions, by_value=True)
 
 
 def _with_keys_of(

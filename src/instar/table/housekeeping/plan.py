@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from instar.parts.rows import Bound
     from instar.state import Place
 
-__all__ = ["Candidate", "CompactionJob", "Goals", "Reason", "plan_compaction"]
+__all__ = ["Candidate", "CompactionJob", "CompactionReason", "Goals", "plan_compaction"]
 
 MIB: Final = 1024 * 1024
 
 
-class Reason(StrEnum):
+class CompactionReason(StrEnum):
     """Why parts are rewritten, the most urgent reason first."""
 
     ORDER = "order"
@@ -58,7 +58,7 @@ class Candidate(NamedTuple):
 class CompactionJob(NamedTuple):
     """Parts to be rewritten together, in one commit."""
 
-    reason: Reason
+    reason: CompactionReason
     parts: tuple[Candidate, ...]
 
     @property
@@ -111,21 +111,21 @@ def _together(parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJo
         found = [] if ideal else list(neighbours)
         chosen = [part for group, _ in found for part in group]
         reasons = {reason for _, reason in found}
-        if len(chosen) > 1 or reasons - {Reason.SMALL}:
-            yield from _jobs(next(reason for reason in Reason if reason in reasons), chosen, goals)
+        if len(chosen) > 1 or reasons - {CompactionReason.SMALL}:
+            yield from _jobs(next(reason for reason in CompactionReason if reason in reasons), chosen, goals)
 
 
-def _reason(parts: Sequence[Candidate], goals: Goals) -> Reason | None:
+def _reason(parts: Sequence[Candidate], goals: Goals) -> CompactionReason | None:
     """Find the most urgent reason to rewrite parts that lie together."""
     if any(_is_unordered(part) for part in parts):
-        return Reason.ORDER
+        return CompactionReason.ORDER
     if any(part.retracted for part in parts):
-        return Reason.RETRACTIONS
+        return CompactionReason.RETRACTIONS
     if len({part.run for part in parts}) > 1:
-        return Reason.OVERLAP
+        return CompactionReason.OVERLAP
     if any(part.schema_id < goals.schema_id for part in parts):
-        return Reason.SCHEMA
-    return Reason.SMALL if any(_is_small(part, goals) for part in parts) else None
+        return CompactionReason.SCHEMA
+    return CompactionReason.SMALL if any(_is_small(part, goals) for part in parts) else None
 
 
 def _is_small(part: Candidate, goals: Goals) -> bool:
@@ -146,7 +146,7 @@ def _compare(one: Candidate, two: Candidate) -> int:
 
 def _unordered(parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
     if goals.sorted:
-        yield from _jobs(Reason.ORDER, [part for part in parts if _is_unordered(part)], goals)
+        yield from _jobs(CompactionReason.ORDER, [part for part in parts if _is_unordered(part)], goals)
 
 
 def _is_unordered(part: Candidate) -> bool:
@@ -156,7 +156,7 @@ def _is_unordered(part: Candidate) -> bool:
 def _retracted(parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
     share = 0.0 if goals.full else goals.retracted_share
     worth = [part for part in parts if part.retracted and part.retracted >= share * part.rows]
-    yield from _jobs(Reason.RETRACTIONS, worth, goals)
+    yield from _jobs(CompactionReason.RETRACTIONS, worth, goals)
 
 
 def _overlapping(parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
@@ -166,7 +166,7 @@ def _overlapping(parts: Sequence[Candidate], goals: Goals) -> Iterator[Compactio
         for window in _cut(together, goals.job_bytes):
             chosen = _worth_merging(window, goals)
             if chosen:
-                yield CompactionJob(Reason.OVERLAP, chosen)
+                yield CompactionJob(CompactionReason.OVERLAP, chosen)
 
 
 def _ranges(parts: Sequence[Candidate]) -> Iterator[list[Candidate]]:
@@ -207,7 +207,7 @@ def _small(parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
         for window in _doubling(list(group), goals):
             for piece in _cut(window, goals.job_bytes):
                 if len(piece) >= goals.fan_in:
-                    yield CompactionJob(Reason.SMALL, tuple(piece))
+                    yield CompactionJob(CompactionReason.SMALL, tuple(piece))
 
 
 def _doubling(parts: list[Candidate], goals: Goals) -> Iterator[list[Candidate]]:
@@ -227,13 +227,15 @@ def _doubling(parts: list[Candidate], goals: Goals) -> Iterator[list[Candidate]]
 
 def _outdated(parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
     if goals.old_schemas or goals.full:
-        yield from _jobs(Reason.SCHEMA, [part for part in parts if part.schema_id < goals.schema_id], goals)
+        yield from _jobs(
+            CompactionReason.SCHEMA, [part for part in parts if part.schema_id < goals.schema_id], goals
+        )
 
 
 _WAYS: Final = (_unordered, _retracted, _overlapping, _small, _outdated)
 
 
-def _jobs(reason: Reason, parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
+def _jobs(reason: CompactionReason, parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
     for piece in _cut(parts, goals.job_bytes):
         yield CompactionJob(reason, tuple(piece))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from instar.errors import CorruptTableError
-from instar.state import Commit, decode_commit, encode_commit
+from instar.state import CommitRecord, decode_commit, encode_commit
 from instar.storage.frame import decode_frame, encode_frame
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ class Entry(NamedTuple):
     """A commit and its place in the log."""
 
     seqno: int
-    commit: Commit
+    commit: CommitRecord
 
 
 class Entries:

@@ -24,7 +24,7 @@ from instar.errors import (
 )
 from instar.state import (
     Checkpointed,
-    Commit,
+    CommitRecord,
     Created,
     Dropped,
     Start,
@@ -169,7 +169,7 @@ class TableLog:
         return found
 
     def commit(self, decide: Decide) -> Committed:
-        """Commit the steps that `decide` answers for the state at the end of the log.
+        """CommitRecord the steps that `decide` answers for the state at the end of the log.
 
         It is asked again whenever the state has changed, and what it raises is passed on once the state is
         known to be current. No steps means that there is nothing to do.
@@ -269,7 +269,7 @@ class TableLog:
             table_id, start = self.check_exists(state).table_id, self.check_exists(state).base
         after = None if state is None else state.commit_id
         now, author = self._services.clock(), self._services.author()
-        return Entry(seqno, Commit(commit_id, now, author, table_id, start, steps, after))
+        return Entry(seqno, CommitRecord(commit_id, now, author, table_id, start, steps, after))
 
     def _advance(self, entry: Entry) -> TableState:
         """Apply a commit that has just landed, unless a refresh by another thread has been faster."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 __all__ = ["Filter", "outcomes_of_rows"]
 
 
-class Outcomes(NamedTuple):
+class RowOutcomes(NamedTuple):
     """What a condition may be, for each row."""
 
     true: Mask
@@ -89,12 +89,12 @@ class Filter:
         certain = (found.true ^ found.fail) & ~found.false & ~found.null
         return int(certain.argmax()) if certain.any() else None
 
-    def _outcomes(self, batch: pa.RecordBatch, schema: Schema) -> Outcomes:
+    def _outcomes(self, batch: pa.RecordBatch, schema: Schema) -> RowOutcomes:
         """Say for each row what the condition may be."""
         result = outcomes_of_rows(self.expression, batch, schema, self.now)
         truth = result.truth
         masks = (truth.true, truth.false, result.null, result.fail)
-        return Outcomes(*(np.broadcast_to(mask, batch.num_rows) for mask in masks))
+        return RowOutcomes(*(np.broadcast_to(mask, batch.num_rows) for mask in masks))
 
 
 def outcomes_of_rows(expression: Expression, batch: pa.RecordBatch, schema: Schema, now: int) -> Results:

@@ -31,7 +31,7 @@ from instar.table.read.rows import read_written
 from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
 from instar.table.read.values import Value
 from instar.table.write.retract import negated
-from instar.table.write.rows import Change, batches_since, change_rows
+from instar.table.write.rows import RowChange, batches_since, change_rows
 from instar.table.write.store import LocalRows
 from instar.table.write.update import check_settings, set_columns, with_counts
 from instar.table.write.upsert import check_keys_since, with_diff
@@ -81,7 +81,7 @@ def merge_local(
     """Merge data of this process."""
     given = open_stream(data).read_all().combine_chunks()  # perhaps it can be read only once
 
-    def merging(pin: Pin) -> Change:
+    def merging(pin: Pin) -> RowChange:
         return _Merging(services, pin.state, given, on, clauses).change()
 
     return change_rows(services, log, "merge into", merging)
@@ -143,7 +143,7 @@ class _Merging:
         self._pair = pair_schema(self._latest, source)
         self._keys = self._given_keys(on)
 
-    def change(self) -> Change:
+    def change(self) -> RowChange:
         """Work out what is retracted and what is added."""
         by_source = [it for it in self._clauses if it.when is When.NOT_MATCHED_BY_SOURCE_DELETE]
         stats = key_stats(self._keys, key_schema(self._latest, self._key), self._key)
@@ -166,7 +166,7 @@ class _Merging:
         pieces = [*added, *(negated(rows) for rows in values)]
         changed = LocalRows(pa.concat_tables(pieces)) if pieces else None
         check = _check_unchanged if by_source else check_keys_since
-        return Change(changed, positions, bool(values), partial(check, self._state, stats))
+        return RowChange(changed, positions, bool(values), partial(check, self._state, stats))
 
     def _given_keys(self, on: Sequence[str]) -> pa.Table:
         """Return the keys of the data, in the types of the table."""

@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 from instar.parts import DIFF
 from instar.table.read.filter import Filter
 from instar.table.read.locate import find_rows
-from instar.table.write.rows import Change, change_rows
+from instar.table.write.rows import RowChange, change_rows
 from instar.table.write.store import LocalRows
 
 if TYPE_CHECKING:
@@ -26,19 +26,19 @@ __all__ = ["delete_local", "negated", "retracting"]
 def delete_local(services: Services, log: TableLog, where: str) -> Committed:
     """Retract the rows for which a condition is true."""
 
-    def retraction(pin: Pin) -> Change:
+    def retraction(pin: Pin) -> RowChange:
         condition = Filter.parse(where, pin.state.history.latest, services.clock())
         return retracting(find_rows(services, pin.state, condition))
 
     return change_rows(services, log, "delete from", retraction)
 
 
-def retracting(found: Found) -> Change:
+def retracting(found: Found) -> RowChange:
     """Return the change that takes rows which were found."""
     rows = found.by_value
     if rows is None or not rows.num_rows:
-        return Change(None, found.positions)
-    return Change(LocalRows(negated(rows)), found.positions, by_value=True)
+        return RowChange(None, found.positions)
+    return RowChange(LocalRows(negated(rows)), found.positions, by_value=True)
 
 
 def negated(rows: pa.Table) -> pa.Table:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from instar.table.services import Services
     from instar.table.write.store import Rows
 
-__all__ = ["ATTEMPTS", "Change", "WriteOptions", "append_rows", "batches_since", "change_rows"]
+__all__ = ["ATTEMPTS", "RowChange", "WriteOptions", "append_rows", "batches_since", "change_rows"]
 
 ATTEMPTS: Final = 5
 """How often a change that depends on what is there is worked out again before it is given up."""
@@ -80,7 +80,7 @@ def _allow(_: TableState) -> None:
     """Find nothing wrong."""
 
 
-class Change(NamedTuple):
+class RowChange(NamedTuple):
     """What becomes of rows: some are retracted by position, others are added or, by value, retracted.
 
     `rows` may have `_diff`. Where they retract by value, nothing at all may have happened to the table since.
@@ -96,7 +96,7 @@ class Change(NamedTuple):
 
 
 def change_rows(
-    services: Services, log: TableLog, doing: str, change_of: Callable[[Pin], Change]
+    services: Services, log: TableLog, doing: str, change_of: Callable[[Pin], RowChange]
 ) -> Committed:
     """Commit changes to exactly the rows that they were worked out from; try again if these may be others.
 
@@ -129,7 +129,7 @@ def batches_since(seen: TableState, current: TableState) -> Sequence[Batch]:
     return [batch for batch in current.tail if batch.header.seqno > seen.seqno]
 
 
-def _check_since(seen: TableState, change: Change, current: TableState) -> None:
+def _check_since(seen: TableState, change: RowChange, current: TableState) -> None:
     """Raise if others have retracted by value since, which may be of rows that are to be retracted here."""
     if current.seqno == seen.seqno:
         return

@@ -14,7 +14,7 @@ from instar.table.read.locate import find_rows
 from instar.table.read.located import read_located
 from instar.table.read.values import Value
 from instar.table.write.retract import negated
-from instar.table.write.rows import Change, change_rows
+from instar.table.write.rows import RowChange, change_rows
 from instar.table.write.store import LocalRows
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def update_local(
 ) -> Committed:
     """Give the rows for which a condition is true other values in some columns."""
 
-    def updating(pin: Pin) -> Change:
+    def updating(pin: Pin) -> RowChange:
         state = pin.state
         latest = state.history.latest
         check_settings(latest, values)
@@ -46,12 +46,12 @@ def update_local(
         found = find_rows(services, state, condition)
         here = read_located(services, state, found.positions, found.by_value)
         if not here.rows.num_rows:
-            return Change(None)
+            return RowChange(None)
         changed = set_columns(here.rows, latest, settings, here.rows)
         gone = here.by_value()
         added = with_counts(changed, here.counts)
         rows = pa.concat_tables([added, negated(gone)]) if gone.num_rows else added
-        return Change(LocalRows(rows), found.positions, by_value=bool(gone.num_rows))
+        return RowChange(LocalRows(rows), found.positions, by_value=bool(gone.num_rows))
 
     return change_rows(services, log, "update", updating)
 

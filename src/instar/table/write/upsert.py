@@ -17,7 +17,7 @@ from instar.table.read.locate_keys import find_keys, key_schema
 from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
 from instar.table.write.evolving import Evolution, resolve_writer
 from instar.table.write.retract import negated
-from instar.table.write.rows import Change, batches_since, change_rows
+from instar.table.write.rows import RowChange, batches_since, change_rows
 from instar.table.write.store import LocalRows
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ def upsert_local(
     """Add rows of this process in place of those that have the same key."""
     given = open_stream(data).read_all()  # perhaps it can be read only once
 
-    def replacing(pin: Pin) -> Change:
+    def replacing(pin: Pin) -> RowChange:
         state = pin.state
         writer = None
         if evolution is not None:
@@ -68,7 +68,7 @@ def upsert_local(
             pieces.append(negated(found.by_value))
         united = pa.concat_tables(pieces, promote_options="permissive") if rows.num_rows else None
         added = None if united is None else LocalRows(united)
-        return Change(added, found.positions, len(pieces) > 1, partial(check_keys_since, state, keys), writer)
+        return RowChange(added, found.positions, len(pieces) > 1, partial(check_keys_since, state, keys), writer)
 
     return change_rows(services, log, "upsert into", replacing)
 

@@ -6,9 +6,9 @@ import pytest
 
 from instar.errors import IncompatibleSchemaError, ReaderFencedError
 from instar.schema import (
+    ChangeKind,
     Field,
     History,
-    Kind,
     List,
     Map,
     Primitive,
@@ -35,49 +35,49 @@ def history() -> History:
 
 A, S, M = history().latest.fields
 
-CASES: dict[Kind, tuple[tuple[Field, ...], str]] = {
-    Kind.ADDED: (
+CASES: dict[ChangeKind, tuple[tuple[Field, ...], str]] = {
+    ChangeKind.ADDED: (
         (A, S, M, Field(6, "n", STRING)),
         "`n` (field 6) is added: data written before reads as null",
     ),
-    Kind.DELETED: (
+    ChangeKind.DELETED: (
         (A, S),
         "`m` (field 5) is deleted: its values are no longer read, and its id is never used again",
     ),
-    Kind.RENAMED: (
+    ChangeKind.RENAMED: (
         (Field(1, "b", INT, nullable=False), S, M),
         "`b` (field 1) is renamed from `a`: a field is known by its id, so no data changes",
     ),
-    Kind.MADE_NULLABLE: (
+    ChangeKind.MADE_NULLABLE: (
         (Field(1, "a", INT), S, M),
         "`a` (field 1) becomes nullable: data written before has no nulls, and stays as it is",
     ),
-    Kind.WIDENED: (
+    ChangeKind.WIDENED: (
         (Field(1, "a", BIGINT, nullable=False), S, M),
         "`a` (field 1) is widened from int to bigint: every int is also a bigint",
     ),
-    Kind.ADDED_REQUIRED: (
+    ChangeKind.ADDED_REQUIRED: (
         (A, S, M, Field(6, "n", STRING, nullable=False)),
         (
             "`n` (field 6) cannot be added as not null: parts already written have no values for it. "
             "Add it as a nullable column"
         ),
     ),
-    Kind.MADE_REQUIRED: (
+    ChangeKind.MADE_REQUIRED: (
         (A, S, Field(5, "m", Map(STRING, List(INT, element_nullable=False)))),
         (
             "`m.value.element` (field 5) cannot become not null: parts already written may hold nulls. "
             "Leave it nullable"
         ),
     ),
-    Kind.NARROWED: (
+    ChangeKind.NARROWED: (
         (A, Field(2, "s", Struct((Field(3, "x", INT), Field(4, "y", STRING)))), M),
         (
             "`s.x` (field 3) cannot be narrowed from bigint to int: parts already written hold values "
             "of bigint, which int cannot represent. Add a new column of type int instead"
         ),
     ),
-    Kind.RETYPED: (
+    ChangeKind.RETYPED: (
         (A, Field(2, "s", INT), M),
         (
             "`s` (field 2) cannot change from struct<x: bigint, y: string> to int: "
@@ -85,28 +85,28 @@ CASES: dict[Kind, tuple[tuple[Field, ...], str]] = {
             "Add a new column of type int instead"
         ),
     ),
-    Kind.KEY_CHANGED: (
+    ChangeKind.KEY_CHANGED: (
         (A, S, Field(5, "m", Map(INT, List(INT)))),
         (
             "`m.key` (field 5) cannot change its keys from string to int: keys that differ could become "
             "equal. Add a new map column instead"
         ),
     ),
-    Kind.REORDERED: (
+    ChangeKind.REORDERED: (
         (S, A, M),
         (
             "the table cannot change the order of its fields to s, a, m: rows are sorted by the order "
             "a, s, m. Keep the fields that stay in this order"
         ),
     ),
-    Kind.RECREATED: (
+    ChangeKind.RECREATED: (
         (A, S, M, Field(9, "new", INT)),
         (
             "`new` (field 9) cannot be created under this id: the id belongs to a deleted field whose values "
             "would come back. Use a new id"
         ),
     ),
-    Kind.MOVED: (
+    ChangeKind.MOVED: (
         (A, Field(2, "s", Struct((Field(3, "x", BIGINT),))), M, Field(4, "y", STRING)),
         (
             "`y` (field 4) cannot be created under this id: the id belongs to a field in another place. "
@@ -118,11 +118,11 @@ CASES: dict[Kind, tuple[tuple[Field, ...], str]] = {
 
 def test_every_kind_of_change_has_a_case() -> None:
     """No kind is left without words."""
-    assert set(CASES) == set(Kind)
+    assert set(CASES) == set(ChangeKind)
 
 
 @pytest.mark.parametrize("kind", CASES)
-def test_a_change_says_what_and_why_and_what_instead(kind: Kind) -> None:
+def test_a_change_says_what_and_why_and_what_instead(kind: ChangeKind) -> None:
     """One sentence for what changes, one for why, and for what is refused one for what to do."""
     fields, words = CASES[kind]
     changes = [change for change in history().compare(Schema(fields)) if change.kind is kind]
@@ -136,10 +136,10 @@ def test_old_and_new_are_in_the_words_of_ddl() -> None:
     fields = (Field(1, "a", STRING), Field(5, "m", M.type), Field(6, "n", INT))
     found = {change.kind: (change.old, change.new) for change in history().compare(Schema(fields))}
     assert found == {
-        Kind.DELETED: ("s struct<x: bigint, y: string>", None),
-        Kind.MADE_NULLABLE: ("not null", "nullable"),
-        Kind.RETYPED: ("int", "string"),
-        Kind.ADDED: (None, "n int"),
+        ChangeKind.DELETED: ("s struct<x: bigint, y: string>", None),
+        ChangeKind.MADE_NULLABLE: ("not null", "nullable"),
+        ChangeKind.RETYPED: ("int", "string"),
+        ChangeKind.ADDED: (None, "n int"),
     }
 
 
@@ -147,7 +147,7 @@ def test_a_reordered_struct_is_named_by_its_path() -> None:
     """The order of members is a violation of their struct; only the members that stay are listed."""
     fields = (A, Field(2, "s", Struct((Field(4, "y", STRING), Field(7, "z", INT), Field(3, "w", BIGINT)))), M)
     (violation,) = history().check(Schema(fields))
-    assert (violation.kind, violation.path, violation.ids) == (Kind.REORDERED, "s", (2,))
+    assert (violation.kind, violation.path, violation.ids) == (ChangeKind.REORDERED, "s", (2,))
     assert (violation.old, violation.new) == ("x, y", "y, x")
 
 
@@ -159,7 +159,8 @@ def test_an_incompatible_schema_lists_every_violation() -> None:
     with pytest.raises(IncompatibleSchemaError) as two:
         history().evolve(Schema((Field(1, "a", STRING), S, M, Field(9, "x", INT))))
     assert str(two.value).startswith("the schemas are not compatible: 2 changes break the rules:\n  - `a`")
-    assert [violation.kind for violation in two.value.violations] == [Kind.RETYPED, Kind.RECREATED]  # type: ignore[attr-defined]
+    kinds = [violation.kind for violation in two.value.violations]  # type: ignore[attr-defined]
+    assert kinds == [ChangeKind.RETYPED, ChangeKind.RECREATED]
 
 
 def test_fences_say_which_schema_did_it() -> None:
