@@ -12,7 +12,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from instar.cli.options import ConsensusOption, StoreOption, open_store
 from instar.cli.output import JsonOption, console, format_count, print_json, print_table, stderr_console
-from instar.state.options import parse_duration
+from instar.durations import parse_duration
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

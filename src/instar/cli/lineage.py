@@ -9,8 +9,8 @@ from typing import Annotated
 import typer
 
 from instar.cli.output import JsonOption, console, format_count, print_json, working
+from instar.durations import parse_duration
 from instar.errors import MissingExtraError
-from instar.state.options import parse_duration
 
 __all__ = ["DatabaseOption", "app", "require_lineage"]
 

@@ -9,7 +9,7 @@ import typer
 
 from instar.cli.lineage import DatabaseOption, require_lineage
 from instar.cli.output import JsonOption, console, print_json
-from instar.state.options import parse_duration
+from instar.durations import parse_duration
 
 __all__ = ["serve"]
 

@@ -8,7 +8,7 @@ import typer
 
 from instar.cli.options import ConsensusOption, StoreOption, open_store
 from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, working
-from instar.state.options import parse_duration
+from instar.durations import parse_duration
 
 __all__ = ["vacuum"]
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from instar.durations import is_duration
 from instar.errors import UsageError
 
 if TYPE_CHECKING:
@@ -12,10 +12,7 @@ if TYPE_CHECKING:
 
     from instar.state.commits import ConfigValue
 
-__all__ = ["OPTIONS", "check_options", "parse_duration"]
-
-_UNITS: Final = {"ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
-_DURATION: Final = re.compile(r"(\d{1,9})(ms|s|m|h|d)", re.ASCII)
+__all__ = ["OPTIONS", "check_options"]
 
 
 class Choice(NamedTuple):
@@ -48,7 +45,7 @@ class Duration(NamedTuple):
     """A number with a unit of time, or off."""
 
     def accepts(self, value: ConfigValue) -> bool:
-        return value == "off" or (isinstance(value, str) and _DURATION.fullmatch(value) is not None)
+        return value == "off" or (isinstance(value, str) and is_duration(value))
 
     def __str__(self) -> str:
         return "a duration such as 36h or 7d, or off"
@@ -73,13 +70,3 @@ def check_options(options: Mapping[str, ConfigValue | None]) -> Mapping[str, Con
         if value is not None and not allowed.accepts(value):
             raise UsageError(f"option {option!r} cannot be {value!r}: it is {allowed}")
     return options
-
-
-def parse_duration(text: str) -> int:
-    """Read a duration such as `90s`, `24h` or `7d`, and return milliseconds."""
-    match = _DURATION.fullmatch(text.strip())
-    if match is None:
-        raise UsageError(
-            f"{text!r} is not a duration: write a number and a unit, such as 90s, 30m, 24h or 7d"
-        )
-    return int(match[1]) * _UNITS[match[2]]

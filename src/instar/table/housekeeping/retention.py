@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from instar.durations import parse_duration
 from instar.state import Appended
-from instar.state.options import parse_duration
 from instar.table.write.append import move_since
 
 if TYPE_CHECKING:
