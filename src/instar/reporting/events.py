@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["as_event"]
 
-_PRODUCER: Final = f"https://pypi.org/project/instar/{__version__}"
+_PRODUCER: Final = f"urn:x-instar:{__version__}"
 
 
 def as_event(notice: Notice) -> RunEvent:
