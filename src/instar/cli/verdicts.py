@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from instar.schema import Change, Fence, History, ChangeKind, check_reader
+from instar.schema import Change, ChangeKind, Fence, History, check_reader
 
 if TYPE_CHECKING:
     from instar.schema import Schema

@@ -68,7 +68,9 @@ def upsert_local(
             pieces.append(negated(found.by_value))
         united = pa.concat_tables(pieces, promote_options="permissive") if rows.num_rows else None
         added = None if united is None else LocalRows(united)
-        return RowChange(added, found.positions, len(pieces) > 1, partial(check_keys_since, state, keys), writer)
+        return RowChange(
+            added, found.positions, len(pieces) > 1, partial(check_keys_since, state, keys), writer
+        )
 
     return change_rows(services, log, "upsert into", replacing)
 
