@@ -13,6 +13,7 @@ from instar.state.options import check_options
 from instar.table import load_parts
 from instar.table.read.audit import resolve_policy
 from instar.table.read.filter import Filter
+from instar.table.read.lookup import lookup_rows
 from instar.table.read.report import report_scan
 from instar.table.read.rows import read_filtered, read_snapshot
 from instar.table.read.snapshot import plan_snapshot, resolve_reader
@@ -132,6 +133,24 @@ class Snapshot:
     def count(self, where: str | None = None) -> int:
         """Return how many rows there are, or for how many of them a Spark SQL condition is true."""
         return sum(batch.num_rows for batch in self.to_batches(where, self.schema.names[:1]))
+
+    def lookup(self, key: object, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows that have a key, as Arrow, without a JVM: none, one, or several.
+
+        `key` is a dict of columns and their values, `{"id": 7}`: any columns, of the table's key or not, and
+        members of structs by path. Without a dict it is the value of the table's key, or if that has several
+        columns a tuple of their values. Text is read as a number, a date or a time where the column holds
+        such. Values are equal as rows are: null equals null, and NaN equals NaN.
+
+        Statistics tell which parts may have such rows: of sorted parts that do not overlap, one is opened.
+        `columns` chooses among those of the snapshot.
+        """
+        self._open_pin()
+        plan = self._plan
+        shown = self.schema if columns is None else self.schema.select(columns)
+        plan = plan._replace(reader=plan.reader._replace(schema=shown))
+        batches = self._hold(lookup_rows(self._services, plan, key))
+        return pa.Table.from_batches(batches, schema=arrow_schema(shown))
 
     def to_pandas(self, where: str | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the rows as a pandas DataFrame; the arguments are those of `to_arrow`."""

@@ -244,6 +244,14 @@ class Table:
         with self.snapshot() as snapshot:
             return snapshot.count(where)
 
+    def lookup(self, key: object, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows that have a key now, as Arrow, without a JVM: `snapshot().lookup()`.
+
+        `t.lookup(7)` or, by any columns, `t.lookup({"country": "de", "id": 7})`.
+        """
+        with self.snapshot() as snapshot:
+            return snapshot.lookup(key, columns)
+
     def to_pandas(self, where: str | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the rows as of now as a pandas DataFrame: `snapshot().to_pandas()`."""
         with self.snapshot() as snapshot:

@@ -23,6 +23,7 @@ from instar.cli import (
     explain,
     importing,
     lineage_show,
+    lookup,
     query,
     schema,
     serve,
@@ -55,6 +56,7 @@ app.add_typer(evolver.app)
 app.command()(check.check)
 app.command("import")(importing.import_files)
 app.command()(query.query)
+app.command()(lookup.lookup)
 app.command()(explain.explain)
 app.command()(compact.compact)
 app.command()(vacuum.vacuum)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import sys
 from contextlib import contextmanager
@@ -26,6 +27,7 @@ __all__ = [
     "error_json",
     "format_bytes",
     "format_count",
+    "json_value",
     "open_output",
     "print_json",
     "print_table",
@@ -152,6 +154,22 @@ def print_json(value: Any) -> None:  # noqa: ANN401 -- whatever JSON can say
     """Print one JSON value."""
     unicode = (sys.stdout.encoding or "utf-8").lower().startswith("utf")
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=not unicode) + "\n")
+
+
+def json_value(value: object) -> object:
+    """Return a value of a row as JSON can say it: bytes in hexadecimal, dates and times as text."""
+    match value:
+        case dict():
+            return {str(name): json_value(member) for name, member in value.items()}
+        case list():
+            return [json_value(item) for item in value]
+        case bytes() | bytearray():
+            return value.hex()
+        case float():
+            return value if math.isfinite(value) else str(value)
+        case None | bool() | int() | str():
+            return value
+    return str(value)
 
 
 def error_json(code: str, message: str) -> dict[str, dict[str, str]]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from instar.cli.options import AsOfOption, ConsensusOption, StoreOption, open_store, snapshot_at
-from instar.cli.output import JsonOption, console, print_json, print_table, working
+from instar.cli.output import JsonOption, console, json_value, print_json, print_table, working
 from instar.errors import TableNotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -57,7 +56,7 @@ def query(
     if as_json:
         if len(set(names)) < len(names):
             raise UsageError(f"two columns have one name among {', '.join(names)}: rename with `as`")
-        print_json([dict(zip(names, map(_json, row), strict=True)) for row in rows])
+        print_json([dict(zip(names, map(json_value, row), strict=True)) for row in rows])
         return
     print_table(names, [[_text(value) for value in row] for row in rows])
     if most is not None and len(found) > most:
@@ -74,18 +73,3 @@ def _find(store: Store, name: str, as_of: int | None, spark: SparkSession) -> Da
 
 def _text(value: object) -> str:
     return "" if value is None else str(value)
-
-
-def _json(value: object) -> object:
-    match value:
-        case dict():
-            return {name: _json(member) for name, member in value.items()}
-        case list():
-            return [_json(item) for item in value]
-        case bytes() | bytearray():
-            return value.hex()
-        case float():
-            return value if math.isfinite(value) else str(value)
-        case None | bool() | int() | str():
-            return value
-    return str(value)

@@ -15,6 +15,7 @@ from instar.parts.incoming import (
 )
 from instar.parts.layout import DIFF, TS
 from instar.parts.merge import merge_runs
+from instar.parts.probe import Probe
 from instar.parts.read import needed_fields, read_part
 from instar.parts.rows import compare_bounds, decode_row, may_overlap
 from instar.parts.sort import rank_rows, sort_indices, sort_rows
@@ -33,6 +34,7 @@ __all__ = [
     "NewColumn",
     "NewPart",
     "PartLimits",
+    "Probe",
     "RowChoice",
     "RowOrder",
     "as_table",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import pyarrow as pa
 
 from instar.schema import Field, List, Map, Names, Schema, Struct, Type, arrow_schema, field_name
+from instar.schema.types import member_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,6 +26,7 @@ __all__ = [
     "flatten_leaves",
     "locate",
     "parquet_leaves",
+    "path_to",
     "split_updates",
     "update_schema",
     "whole",
@@ -93,6 +95,15 @@ def locate(fields: tuple[Field, ...], field_id: int) -> list[int]:
             if below:
                 return [at, *below]
     return []
+
+
+def path_to(fields: tuple[Field, ...], field_id: int) -> tuple[str, ...]:
+    """Return the names that lead to a field through structs."""
+    names = []
+    for at in locate(fields, field_id):
+        names.append(fields[at].name)
+        fields = tuple(member_fields(fields[at].type))
+    return tuple(names)
 
 
 def update_schema(schema: Schema, names: Names, updates: tuple[str, ...]) -> pa.Schema:

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    import numpy.typing as npt
+
     from instar.parts.choice import RowChoice
+    from instar.parts.probe import Probe
     from instar.state import Part
 
 
@@ -45,14 +48,16 @@ def read_part(  # noqa: PLR0913 -- each is something that a reader may ask for
     ts: int | None = None,
     names: Names = Names.COLUMN,
     choice: RowChoice | None = None,
+    probe: Probe | None = None,
     numbered: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a part, written under one schema, as batches of the reader's schema.
 
     `source` is a path, the bytes of the file, or an open file. With `updates`, `_ts` and `_diff` follow
     the columns; `ts` is the time of the part's batch, for parts that do not say their own. `choice` leaves
-    out rows by their positions, and with `numbered` the positions come last, as `_row`. A file that is
-    missing, or not the one that `part` speaks of, raises `CorruptTableError`.
+    out rows by their positions, and with `numbered` the positions come last, as `_row`. With a `probe`, row
+    groups that can have none of its keys are not read. A file that is missing, or not the one that `part`
+    speaks of, raises `CorruptTableError`.
     """
     if updates and part.ts_min is None and ts is None:
         raise UsageError("the time of a part without times of its own is that of its batch: give it as ts")
@@ -67,7 +72,8 @@ def read_part(  # noqa: PLR0913 -- each is something that a reader may ask for
         choice.check(part)
     with _opened(source, part) as file:
         _check_columns(file, projected, stored, part)
-        for first, found in _batches(file, columns, part, choice):
+        groups = None if probe is None else probe.row_groups(file.metadata, written)
+        for first, found in _batches(file, columns, part, choice, groups):
             _check_types(found, projected, stored, part)
             mask = None if choice is None else choice.mask(first, found.num_rows)
             batch = found if mask is None else found.filter(pa.array(mask))
@@ -181,7 +187,11 @@ def _opened(source: Source, part: Part) -> Iterator[pq.ParquetFile]:
 
 
 def _batches(
-    file: pq.ParquetFile, columns: list[str], part: Part, choice: RowChoice | None
+    file: pq.ParquetFile,
+    columns: list[str],
+    part: Part,
+    choice: RowChoice | None,
+    groups: npt.NDArray[np.bool_] | None,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield rows with the position of the first; row groups of which none is chosen are not read."""
     # Rows come in the pieces that they were written in, which are small enough to hold: many small
@@ -189,13 +199,19 @@ def _batches(
     sizes = [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]
     starts = [0, *np.cumsum(sizes).tolist()]
     unread = [
-        at for at, size in enumerate(sizes) if choice is not None and choice.wants_none(starts[at], size)
+        at
+        for at, size in enumerate(sizes)
+        if (choice is not None and choice.wants_none(starts[at], size))
+        or (groups is not None and not groups[at])
     ]
     # Groups are read one by one where some are left out, so that positions are known.
     runs = [[at] for at in range(len(sizes)) if at not in unread] if unread else [list(range(len(sizes)))]
     for run in runs:
         at, end = starts[run[0]] if run else 0, starts[run[-1] + 1] if run else 0
-        batches = file.iter_batches(max([1, *sizes]), row_groups=run, columns=columns)
+        # One key is found sooner than threads are handed their work.
+        batches = file.iter_batches(
+            max([1, *sizes]), row_groups=run, columns=columns, use_threads=groups is None
+        )
         while True:
             with _corrupt_if_unreadable(part):
                 batch = next(batches, None)

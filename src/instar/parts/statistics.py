@@ -31,6 +31,7 @@ __all__ = [
     "fit_budget",
     "integers",
     "key_stats",
+    "leaf_ids",
     "present_fields",
 ]
 
@@ -55,7 +56,7 @@ def compute_stats(
 
 def key_stats(table: pa.Table, schema: Schema, key: Sequence[int]) -> dict[int, FieldStats]:
     """Return what is known of the leaves of a key, as far as they have statistics."""
-    wanted = _leaf_ids(schema, key)
+    wanted = leaf_ids(schema, key)
     return {
         field.id: column_stats(column)
         for field, column in flatten_leaves(table, schema)
@@ -77,7 +78,7 @@ def fit_budget(
         return stats
     kept = dict(stats)
     position = {field_id: at for at, field_id in enumerate(stats)}
-    kept_whole = _leaf_ids(schema, order_by)
+    kept_whole = leaf_ids(schema, order_by)
     spare = [field_id for field_id in stats if field_id not in kept_whole]
     for field_id in sorted(spare, key=lambda it: (sizes[it], position[it]), reverse=True):
         if excess <= 0:
@@ -158,7 +159,7 @@ def _size(stats: FieldStats) -> int:
     return len(msgspec.msgpack.encode(stats)) + 3  # and its id
 
 
-def _leaf_ids(schema: Schema, field_ids: Sequence[int]) -> frozenset[int]:
+def leaf_ids(schema: Schema, field_ids: Sequence[int]) -> frozenset[int]:
     """Return the leaves that fields are or consist of."""
     found: set[int] = set()
     for field_id in field_ids:

@@ -1,6 +1,7 @@
 """Finding the rows that have some keys, by part and position: only the columns of the key are read.
 
-Keys are equal as rows are: null to null, NaN to NaN, and -0.0 to 0.0.
+Only parts are opened, and only row groups of them read, that may have one of the keys. Keys are equal as rows
+are: null to null, NaN to NaN, and -0.0 to 0.0.
 """
 
 from __future__ import annotations
@@ -12,10 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from instar.parts import rank_rows
+from instar.parts import Probe, rank_rows
 from instar.parts.read import ROW
 from instar.schema import Primitive, Schema
 from instar.schema.types import walk_fields
+from instar.state.chunk import ROWS
+from instar.table.log.manifest import load_parts
 from instar.table.read.locate import merged_rows
 from instar.table.read.rows import read_written
 
@@ -23,13 +26,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from instar.state import Place
+    from instar.table.log.manifest import ChunkReader
     from instar.table.read.snapshot import SnapshotPlan
     from instar.table.services import Services
 
-__all__ = ["FoundKeys", "find_keys", "key_schema"]
+__all__ = ["FoundKeys", "Keys", "find_keys", "key_schema", "narrow_plan"]
 
 _BY_VALUE: Final = {"float", "double"}
 """Types of which Arrow tells values apart that are equal."""
+_COMPARED: Final = 10_000
+"""How many keys times parts are compared by first and last rows, which is done one by one."""
 
 
 class FoundKeys(NamedTuple):
@@ -48,30 +54,82 @@ def key_schema(schema: Schema, key: Sequence[int]) -> Schema:
     )
 
 
+class Keys:
+    """Keys that are looked for: rows with the columns of a schema, of which `key` are ids of fields."""
+
+    def __init__(self, rows: pa.Table, schema: Schema, key: Sequence[int]) -> None:
+        self._rows = rows.combine_chunks()
+        self.schema = schema
+        self._key = key
+        self._sets = _value_sets(self._rows, schema, key)
+        self.probe = Probe(self._rows, schema, key)
+
+    @property
+    def repeated(self) -> bool:
+        """Whether one of them is there twice."""
+        ranks = rank_rows(self._rows, self.schema, self._key)
+        return len(np.unique(ranks)) < len(ranks)
+
+    def matching(self, batch: pa.RecordBatch) -> pa.Array:
+        """Return the positions of the rows of a batch that have one of the keys, whose columns come first."""
+        own = batch.select(range(len(self.schema.fields)))
+        numbered = own.append_column(ROW, pa.array(np.arange(batch.num_rows)))
+        for at, values in self._sets.items():
+            numbered = numbered.filter(pc.is_in(numbered.column(at), value_set=values))
+        if not numbered.num_rows:
+            return numbered.column(ROW)
+        rows = pa.Table.from_batches([numbered.drop_columns([ROW])])
+        ranks = rank_rows(pa.concat_tables([rows, self._rows]), self.schema, self._key)
+        here, given = np.split(ranks, [rows.num_rows])
+        return numbered.column(ROW).filter(pa.array(np.isin(here, given)))
+
+    def rows(self, batch: pa.RecordBatch, _schema: Schema) -> pa.Array:
+        """Tell which rows of a batch have one of the keys."""
+        found = np.zeros(batch.num_rows, dtype=bool)
+        found[self.matching(batch).to_numpy()] = True
+        return pa.array(found)
+
+
+def narrow_plan(chunks: ChunkReader, plan: SnapshotPlan, probe: Probe) -> SnapshotPlan:
+    """Leave out the parts that can have none of some keys.
+
+    Also of those that are added up: all updates of a row are in parts that may have its key. Rows with other
+    keys may not add up then.
+    """
+    state = plan.state
+    known = load_parts(chunks, state, probe.fields, ())
+    kept = probe.may_hold(known.bounds, known.rows)
+    left = np.flatnonzero(kept)
+    if len(probe.fields) > 1 and len(left) > 1 and len(left) * len(probe) <= _COMPARED:
+        limits = load_parts(chunks, state, (), (ROWS,)).columns[ROWS].take(pa.array(left))
+        pairs = zip(*(limits.column(name).to_pylist() for name in ("first_row", "last_row")), strict=True)
+        kept[left] = probe.may_lie(list(pairs), state.order_by)
+    return plan._replace(
+        scan=plan.scan.keep(kept[plan.scan.mask]), merge=plan.merge.keep(kept[plan.merge.mask])
+    )
+
+
 def find_keys(services: Services, plan: SnapshotPlan, wanted: pa.Table, key: Sequence[int]) -> FoundKeys:
     """Find the rows of a plan that have one of the given keys, which are columns of `key_schema`."""
     state = plan.state
     latest = state.history.latest
     schema = key_schema(latest, key)
-    wanted = wanted.combine_chunks()
-    sets = _value_sets(wanted, schema, key)
+    keys = Keys(wanted, schema, key)
+    plan = narrow_plan(services.chunks, plan, keys.probe)
     positions: dict[Place, BitMap] = {}
     for at, written in enumerate(plan.scan.written(state.history)):
         found = BitMap()
-        for batch in read_written(services.blob, written, schema, numbered=True):
-            candidates = _candidates(batch, sets)
-            if candidates.num_rows:
-                same = _same_keys(candidates, wanted, schema, key)
-                found.update(candidates.column(ROW).to_numpy()[same].astype(np.uint32))
+        for batch in read_written(services.blob, written, schema, numbered=True, probe=keys.probe):
+            same = batch.column(ROW).take(keys.matching(batch))
+            found.update(same.to_numpy().astype(np.uint32))
         if found:
             positions[plan.scan.place(at)] = found
-    ranks = rank_rows(wanted, schema, key)
-    repeated = len(np.unique(ranks)) < len(ranks)
     if not plan.merge:
-        return FoundKeys(positions, None, repeated)
-    merged = merged_rows(services, state, plan.merge, plan.as_of)
-    own = merged.select([latest.fields.index(field) for field in schema.fields])
-    return FoundKeys(positions, merged.filter(pa.array(_same_keys(own, wanted, schema, key))), repeated)
+        return FoundKeys(positions, None, keys.repeated)
+    merged = merged_rows(services, state, plan.merge, plan.as_of).combine_chunks()
+    (own,) = merged.select([latest.fields.index(field) for field in schema.fields]).to_batches() or [None]
+    by_value = merged if own is None else merged.take(keys.matching(own))
+    return FoundKeys(positions, by_value, keys.repeated)
 
 
 def _value_sets(wanted: pa.Table, schema: Schema, key: Sequence[int]) -> dict[int, pa.Array]:
@@ -79,29 +137,5 @@ def _value_sets(wanted: pa.Table, schema: Schema, key: Sequence[int]) -> dict[in
     return {
         at: pc.unique(wanted.column(at))
         for at, field in enumerate(schema.fields)
-        if field.id in key
-        and isinstance(field.type, Primitive)
-        and field.type.name not in {"float", "double"}
+        if field.id in key and isinstance(field.type, Primitive) and field.type.name not in _BY_VALUE
     }
-
-
-def _candidates(batch: pa.RecordBatch, sets: Mapping[int, pa.Array]) -> pa.RecordBatch:
-    """Return the rows that have in each column of the key a value that is asked for."""
-    for at, values in sets.items():
-        batch = batch.filter(pc.is_in(batch.column(at), value_set=values))
-    return batch
-
-
-def _same_keys(
-    here: pa.RecordBatch | pa.Table, wanted: pa.Table, schema: Schema, key: Sequence[int]
-) -> np.ndarray:
-    """Tell which rows have a key that is asked for."""
-    width = range(len(schema.fields))
-    table = (
-        pa.table(here.select(width))
-        if isinstance(here, pa.Table)
-        else pa.Table.from_batches([here.select(width)])
-    )
-    ranks = rank_rows(pa.concat_tables([table, wanted]), schema, key)
-    own, given = np.split(ranks, [table.num_rows])
-    return np.isin(own, given)

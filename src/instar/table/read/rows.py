@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from pyroaring import BitMap
 
+    from instar.parts import Probe
     from instar.state import Part, TableState
     from instar.storage import Blob
     from instar.table.log.part_set import PartSet, WrittenPart
@@ -36,6 +37,13 @@ __all__ = [
     "read_updates",
     "read_written",
 ]
+
+
+class RowTest(Protocol):
+    """Tells rows that are wanted from others, such as a `Filter`."""
+
+    def rows(self, batch: pa.RecordBatch, schema: Schema) -> pa.Array:
+        """Return which rows of a batch, under a schema, are wanted."""
 
 
 def read_snapshot(
@@ -104,7 +112,11 @@ def read_updates(blob: Blob, parts: Iterable[WrittenPart], reader: Schema) -> It
 
 
 def merge_updates(
-    batches: Iterable[pa.RecordBatch], latest: Schema, as_of: int, reader: Schema, condition: Filter | None
+    batches: Iterable[pa.RecordBatch],
+    latest: Schema,
+    as_of: int,
+    reader: Schema,
+    condition: RowTest | None,
 ) -> Iterator[pa.RecordBatch]:
     """Add up the diffs of equal rows of the whole table, then show what the reader wants to see.
 
@@ -132,18 +144,27 @@ def read_written(
     updates: bool = False,
     numbered: bool = False,
     only: BitMap | None = None,
+    probe: Probe | None = None,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a part under the reader's schema, or its updates with `_ts` and `_diff`.
 
     Rows that were retracted by position are left out; with `only`, these rows are read and no others. With
-    `numbered`, positions come last.
+    `numbered`, positions come last. With a `probe`, row groups that can have none of its keys are left out.
     """
     part, ts, schema, taken = written
     choice = None if taken is None else RowChoice(taken)
     if only is not None:
         choice = RowChoice(only, only=True)
     return read_part(
-        _open(blob, part), part, schema, reader, updates=updates, ts=ts, choice=choice, numbered=numbered
+        _open(blob, part),
+        part,
+        schema,
+        reader,
+        updates=updates,
+        ts=ts,
+        choice=choice,
+        probe=probe,
+        numbered=numbered,
     )
 
 

@@ -10,9 +10,8 @@ import pyarrow as pa
 
 from instar.errors import ConflictError, UsageError
 from instar.parts import DIFF, conform, key_stats, needed_types, open_stream
-from instar.parts.layout import locate
+from instar.parts.layout import path_to
 from instar.schema import arrow_schema, format_path
-from instar.schema.types import member_fields
 from instar.table.read.locate_keys import find_keys, key_schema
 from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
 from instar.table.write.evolving import Evolution, resolve_writer
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from instar.parts import ArrowData
-    from instar.schema import Field
     from instar.state import Part, TableState
     from instar.stats import FieldStats
     from instar.table.log.pin import Pin
@@ -116,7 +114,7 @@ def check_key(state: TableState) -> None:
 
 def key_paths(state: TableState) -> list[tuple[str, ...]]:
     """Return the names that lead to each column of the key."""
-    return [_names(state.history.latest.fields, field_id) for field_id in state.key]
+    return [path_to(state.history.latest.fields, field_id) for field_id in state.key]
 
 
 def repeated_key(state: TableState) -> UsageError:
@@ -125,14 +123,6 @@ def repeated_key(state: TableState) -> UsageError:
     return UsageError(
         f"the data for `{state.name}` has the same key ({keys}) more than once: which row shall stay?"
     )
-
-
-def _names(fields: tuple[Field, ...], field_id: int) -> tuple[str, ...]:
-    names = []
-    for at in locate(fields, field_id):
-        names.append(fields[at].name)
-        fields = tuple(member_fields(fields[at].type))
-    return tuple(names)
 
 
 def with_diff(rows: pa.Table, diff: int) -> pa.Table:

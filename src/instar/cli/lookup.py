@@ -1,0 +1,69 @@
+"""`instar lookup`: the rows that have a key, without Spark."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from instar.cli.options import (
+    AsOfOption,
+    ConsensusOption,
+    StoreOption,
+    TableArgument,
+    open_store,
+    snapshot_at,
+)
+from instar.cli.output import JsonOption, json_value, print_json, print_table
+from instar.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+__all__ = ["lookup"]
+
+
+def lookup(
+    table: TableArgument,
+    key: Annotated[
+        list[str], typer.Argument(metavar="COLUMN=VALUE...", help="What the rows have: country=de id=7")
+    ],
+    *,
+    column: Annotated[list[str] | None, typer.Option(help="Show only this column. Repeatable.")] = None,
+    as_of: AsOfOption = None,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show the rows that have some values, without starting Spark.
+
+    Any columns can be asked for, of the table's key or not. Of a table that is sorted by them, one part is
+    opened. Dates and times are written as 2026-11-15 and 2026-11-15T12:00:00, in UTC unless they say a zone.
+
+    Examples:
+
+        instar lookup users id=7 --store lake
+
+        instar lookup events country=de day=2026-11-15 --store lake --json
+
+    """
+    values = _parse(key)
+    with open_store(store, consensus) as opened, snapshot_at(opened.table(table), as_of) as snapshot:
+        found = snapshot.lookup(values, column or None)
+    rows = found.to_pylist(maps_as_pydicts="lossy")
+    if as_json:
+        print_json([{name: json_value(value) for name, value in row.items()} for row in rows])
+        return
+    print_table(found.column_names, [["" if it is None else str(it) for it in row.values()] for row in rows])
+
+
+def _parse(pairs: Sequence[str]) -> dict[str, str]:
+    values: dict[str, str] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise UsageError(f"{pair!r} is not COLUMN=VALUE: write it as id=7")
+        if name in values:
+            raise UsageError(f"column {name!r} is given twice")
+        values[name] = value
+    return values
