@@ -142,6 +142,9 @@ class UnreliableConsensus:
     def head(self, key: str) -> Versioned | None:
         return self._faults.call("head", key, lambda: self._consensus.head(key))
 
+    def tail(self, key: str) -> list[Versioned]:
+        return self._faults.call("tail", key, lambda: self._consensus.tail(key))
+
     def append(self, key: str, expected_seqno: int | None, data: Data) -> AppendResult:
         return self._faults.call("append", key, lambda: self._consensus.append(key, expected_seqno, data))
 

@@ -38,7 +38,7 @@ def numbers(entries: list[Versioned]) -> list[int]:
 def test_a_log_that_nobody_wrote_is_empty(consensus: Consensus) -> None:
     """Reading or truncating it finds nothing and makes nothing."""
     assert consensus.head(KEY) is None
-    assert consensus.scan(KEY) == consensus.scan(KEY, 7) == []
+    assert consensus.scan(KEY) == consensus.scan(KEY, 7) == consensus.tail(KEY) == []
     consensus.truncate(KEY, 10)
     assert consensus.append(KEY, 0, b"") is AppendResult.MISMATCH
     assert list(consensus.keys()) == []
@@ -54,6 +54,19 @@ def test_entries_are_numbered_from_zero_without_gaps(consensus: Consensus) -> No
     assert numbers(consensus.scan(KEY, 1, limit=2)) == [1, 2]
     assert numbers(consensus.scan(KEY, 3, limit=99)) == [3, 4]
     assert consensus.scan(KEY, 5) == consensus.scan(KEY, 99) == consensus.scan(KEY, limit=0) == []
+
+
+def test_a_tail_ends_with_the_head(place: Place) -> None:
+    """A log of a few entries is its own tail; of a longer one, at least the head is there."""
+    writer = place.open_consensus()
+    for count in range(1, 12):
+        assert writer.append(KEY, count - 2 if count > 1 else None, str(count - 1).encode())
+        for handle in (writer, place.open_consensus()):
+            found = numbers(handle.tail(KEY))
+            assert found == list(range(count - len(found), count))
+            assert found
+    writer.truncate(KEY, 9)
+    assert numbers(place.open_consensus().tail(KEY)) == [9, 10]
 
 
 @pytest.mark.parametrize("expected", [None, 0, 1, 3, 100])

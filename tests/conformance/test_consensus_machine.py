@@ -93,6 +93,10 @@ class ConsensusMachine(RuleBasedStateMachine):
         head = self.head(key)
         expected = None if head is None else Versioned(head, self.logs[key][head])
         assert self.handles[handle].head(self.name(key)) == expected
+        tail = self.handles[handle].tail(self.name(key))
+        assert bool(tail) == (head is not None)
+        known = [Versioned(n, self.logs[key][n]) for n in range(self.floors[key], len(self.logs[key]))]
+        assert tail == known[len(known) - len(tail) :]
         if head is not None:
             self.seen[handle, key] = head
 

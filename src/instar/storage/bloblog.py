@@ -28,8 +28,8 @@ n, then n was the last entry at some moment in between. The order of deletions d
 `truncate` that is killed anywhere leaves either the old floor, or the new one and some rubbish below it.
 
 **What if an entry is lost all the same**, by a mistake or a broken disk? The log would seem to end before
-it. So whoever finds the end for the first time looks further on, at growing distances: an entry there,
-where none can be without those before it, tells of a gap, unless the log has only grown meanwhile. A gap
+it. So whoever finds the end for the first time looks further on. A short log is listed, which shows every
+gap. In a long one, entries at growing distances tell of a gap, unless the log has only grown meanwhile: it
 is found if at least as many entries follow it as are missing.
 
 All this assumes a linearizable blob store, which directories, S3, Google Cloud Storage and Azure are.
@@ -45,11 +45,11 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from instar.errors import CorruptTableError, StorageError, StorageTimeoutError
-from instar.storage.consensus import AppendResult, Versioned
+from instar.storage.consensus import TAIL, AppendResult, Versioned
 from instar.storage.keys import decode_key, encode_key
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from instar.storage.blob import Blob, Data
 
@@ -67,7 +67,8 @@ class BlobConsensus:
     """The `Consensus` that keeps its logs in a blob store; the module explains how.
 
     A handle remembers how far it has seen each log, so looking for news costs a read that misses and a
-    look at the floor. A fresh handle starts from the hint and gallops.
+    look at the floor. A fresh handle lists the log if it is short; otherwise it starts from the hint and
+    gallops.
     """
 
     def __init__(self, blob: Blob) -> None:
@@ -78,22 +79,11 @@ class BlobConsensus:
         return f"BlobConsensus({self._blob!r})"
 
     def head(self, key: str) -> Versioned | None:
-        log = _directory(key)
-        start = self._start(log)
-        while True:
-            last = self._gallop(log, start)
-            data = self._blob.find(_entry(log, last))
-            floor = self._floor(log)
-            if floor <= start and data is not None:
-                if log not in self._seen:
-                    self._check_end(log, last)
-                self._remember(log, last)
-                return Versioned(last, data)
-            if floor == start:
-                if floor or last:
-                    raise CorruptTableError(self._blob.location(_entry(log, last)), "it is missing")
-                return None
-            start = floor  # entries were cut off meanwhile, or the hint was wrong
+        found = self._last(_directory(key), 1)
+        return found[-1] if found else None
+
+    def tail(self, key: str) -> list[Versioned]:
+        return self._last(_directory(key), TAIL)
 
     def append(self, key: str, expected_seqno: int | None, data: Data) -> AppendResult:
         log = _directory(key)
@@ -106,7 +96,7 @@ class BlobConsensus:
         if not self._blob.put_if_absent(_entry(log, seqno), data) or not self._confirm(log, seqno):
             return AppendResult.MISMATCH
         self._remember(log, seqno)
-        if seqno % _HINT_EVERY == 0:
+        if seqno and seqno % _HINT_EVERY == 0:
             with suppress(StorageError):
                 self._blob.put(f"{log}/hint", str(seqno).encode())
         return AppendResult.LANDED
@@ -142,13 +132,72 @@ class BlobConsensus:
     def close(self) -> None:
         pass
 
-    def _start(self, log: str) -> int:
-        """Return a seqno that the log has most probably reached, or its floor."""
-        seen = self._seen.get(log)
-        if seen is not None:
-            return seen
+    def _last(self, log: str, most: int) -> list[Versioned]:
+        """Return the last entry, and those before it if that makes no more than `most` in a log not yet seen."""
+        start = self._seen.get(log)
+        if start is None:
+            start = self._hint(log)
+            if not start:
+                return self._last_of_short(log, most)
+        while True:
+            last = self._gallop(log, start)
+            data = self._blob.find(_entry(log, last))
+            floor = self._floor(log)
+            if floor <= start and data is not None:
+                if log not in self._seen:
+                    self._check_end(log, last)
+                self._remember(log, last)
+                return [Versioned(last, data)]
+            if floor == start:
+                if floor or last:
+                    raise CorruptTableError(self._blob.location(_entry(log, last)), "it is missing")
+                return []
+            start = floor  # entries were cut off meanwhile, or the hint was wrong
+
+    def _last_of_short(self, log: str, most: int) -> list[Versioned]:
+        """Find the end of a log without a hint, which is short, by listing it.
+
+        Entries that were there all the while are in the list, and so is the one that was last as it began,
+        unless it was cut off. So the last one listed was the last of the log at some moment of the call, if
+        it is not below a floor that is read afterwards.
+        """
+        while True:
+            seqnos, before = self._list_log(log)
+            wanted = seqnos if len(seqnos) <= most else seqnos[-1:]
+            found = self._blob.find_many([_entry(log, seqno) for seqno in wanted]) if wanted else []
+            floor = self._floor(log)
+            if floor > before:
+                continue  # entries were cut off meanwhile
+            if not seqnos and not floor:
+                return []
+            self._check_run(log, floor, seqnos)
+            entries = []
+            for seqno, data in zip(wanted, found, strict=True):
+                if data is None:
+                    raise CorruptTableError(self._blob.location(_entry(log, seqno)), "it is missing")
+                entries.append(Versioned(seqno, data))
+            self._remember(log, seqnos[-1])
+            return entries
+
+    def _list_log(self, log: str) -> tuple[list[int], int]:
+        """List a log: the entries from its floor up, and the floor."""
+        names = [stored.key.removeprefix(f"{log}/") for stored in self._blob.list(log)]
+        floor = max(_numbers(name.removeprefix("floor/") for name in names if "/" in name), default=0)
+        return [seqno for seqno in _numbers(names) if seqno >= floor], floor
+
+    def _check_run(self, log: str, floor: int, seqnos: Sequence[int]) -> None:
+        """Raise if an entry is missing between the floor and the last one."""
+        end = seqnos[-1] if seqnos else floor
+        for seqno in sorted(set(range(floor, end + 1)).difference(seqnos)):
+            # A list that is made while the log grows may lack an entry before one that it has.
+            if not self._exists(log, seqno) and self._floor(log) <= seqno:
+                why = "it is missing, others follow" if seqno < end else "it is missing"
+                raise CorruptTableError(self._blob.location(_entry(log, seqno)), why)
+
+    def _hint(self, log: str) -> int:
+        """Return a seqno that the log has most probably reached, or 0."""
         hint = self._blob.find(f"{log}/hint") or b""
-        return max(self._floor(log), int(hint) if hint.isdigit() else 0)
+        return int(hint) if hint.isdigit() else 0
 
     def _gallop(self, log: str, start: int) -> int:
         """Return the last entry if `start` is one, in a logarithm of the distance."""
@@ -176,7 +225,7 @@ class BlobConsensus:
     def _read_run(self, log: str, start: int, limit: int | None) -> list[Versioned]:
         """Read contiguous entries from `start` on, ever more at a time."""
         found: list[Versioned] = []
-        width = 1
+        width = 1 if limit is None else _WIDEST_READ
         while limit is None or len(found) < limit:
             begin = start + len(found)
             seqnos = range(begin, begin + (width if limit is None else min(width, limit - len(found))))
@@ -213,8 +262,8 @@ class BlobConsensus:
         return True
 
     def _floor(self, log: str) -> int:
-        markers = [stored.key.rpartition("/")[2] for stored in self._blob.list(f"{log}/floor")]
-        return max((int(marker) for marker in markers if _SEQNO.fullmatch(marker)), default=0)
+        names = [stored.key.rpartition("/")[2] for stored in self._blob.list(f"{log}/floor")]
+        return max(_numbers(names), default=0)
 
     def _delete_below(self, directory: str, floor: int) -> None:
         """Delete the numbered objects of a directory below the floor, oldest first."""
@@ -240,3 +289,8 @@ def _directory(key: str) -> str:
 
 def _entry(log: str, seqno: int) -> str:
     return f"{log}/{seqno:020d}"
+
+
+def _numbers(names: Iterable[str]) -> list[int]:
+    """Return the seqnos among the names of objects."""
+    return [int(name) for name in names if _SEQNO.fullmatch(name)]

@@ -11,7 +11,7 @@ from __future__ import annotations
 import threading
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, ClassVar, Protocol
+from typing import TYPE_CHECKING, ClassVar, Final, Protocol
 
 from instar.storage.keys import check_key
 
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
     from instar.storage.blob import Data
 
-__all__ = ["AppendResult", "Consensus", "MemoryConsensus", "Versioned"]
+__all__ = ["TAIL", "AppendResult", "Consensus", "MemoryConsensus", "Versioned"]
+
+
+TAIL: Final = 4
+"""How many entries a tail has at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,9 @@ class Consensus(Protocol):
 
     def head(self, key: str) -> Versioned | None:
         """Return the last entry, or None if the log has none and never had."""
+
+    def tail(self, key: str) -> list[Versioned]:
+        """Return the last entry and, where that costs little, some before it, in order and without gaps."""
 
     def append(self, key: str, expected_seqno: int | None, data: Data) -> AppendResult:
         """Add an entry after `expected_seqno`, or the very first one (seqno 0) after None.
@@ -109,6 +116,13 @@ class MemoryConsensus:
         with self._lock:
             log = self._logs.get(key)
             return Versioned(log.next_seqno - 1, log.entries[-1]) if log else None
+
+    def tail(self, key: str) -> list[Versioned]:
+        check_key(key)
+        with self._lock:
+            log = self._logs.get(key, _Log(0, []))
+            first = max(len(log.entries) - TAIL, 0)
+            return [Versioned(log.floor + at, log.entries[at]) for at in range(first, len(log.entries))]
 
     def append(self, key: str, expected_seqno: int | None, data: Data) -> AppendResult:
         check_key(key)

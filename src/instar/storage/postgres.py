@@ -21,7 +21,7 @@ from psycopg.conninfo import conninfo_to_dict
 from instar.errors import StorageError, StorageTimeoutError, UsageError
 from instar.storage.backoff import pauses
 from instar.storage.connections import Connections
-from instar.storage.consensus import AppendResult, Versioned
+from instar.storage.consensus import TAIL, AppendResult, Versioned
 from instar.storage.keys import check_key
 
 if TYPE_CHECKING:
@@ -88,7 +88,9 @@ _TRUNCATE: LiteralString = """
     DELETE FROM {log}
     WHERE key = %(key)s AND seqno < least(%(below)s, (SELECT max(seqno) FROM {log} WHERE key = %(key)s))
 """
-_HEAD: LiteralString = "SELECT seqno, data FROM {log} WHERE key = %(key)s ORDER BY seqno DESC LIMIT 1"
+_LAST: LiteralString = """
+    SELECT seqno, data FROM {log} WHERE key = %(key)s ORDER BY seqno DESC LIMIT %(limit)s::bigint
+"""
 _SCAN: LiteralString = """
     SELECT seqno, data FROM {log}
     WHERE key = %(key)s AND seqno >= %(start)s ORDER BY seqno LIMIT %(limit)s::bigint
@@ -140,8 +142,12 @@ class PostgresConsensus:
 
     def head(self, key: str) -> Versioned | None:
         check_key(key)
-        rows = self._read(_HEAD, key=key)
+        rows = self._read(_LAST, key=key, limit=1)
         return Versioned(*rows[0]) if rows else None
+
+    def tail(self, key: str) -> list[Versioned]:
+        check_key(key)
+        return [Versioned(*row) for row in reversed(self._read(_LAST, key=key, limit=TAIL))]
 
     def append(self, key: str, expected_seqno: int | None, data: Data) -> AppendResult:
         check_key(key)

@@ -169,7 +169,7 @@ class StreamEvolver:
                 progress(self._journal.known or Evolution())
             if isinstance(outcome, Rest | Standby):
                 metrics.LEADING.labels(self.stream).set(0)
-                return report._replace(waiting=self.load().waiting), outcome
+                return report._replace(waiting=self._known().waiting), outcome
 
     def step(self) -> tuple[PassReport, Action | Standby]:
         """Take one step: small enough that a crash in it loses nothing but its work."""

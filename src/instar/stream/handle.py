@@ -96,6 +96,7 @@ class StreamHandle:
         )
         self.batches: Journal[Batches, BatchChange] = Journal(services, _BATCHES + name, _BATCHES_CODEC)
         self._targets: dict[str, Target] = {}
+        self._readers: dict[str, TableLog] = {}
         self._lock = threading.Lock()
 
     def create(self, schema: Schema, *, version: str, time: str, kinds: Mapping[str, str]) -> Catalog:
@@ -190,6 +191,11 @@ class StreamHandle:
         known = self._targets.get(name)
         return TableLog(self.services, name) if known is None else known.log
 
+    def reader(self, name: str) -> TableLog:
+        """Return the log of a table that is read again and again: it remembers what it has seen."""
+        known = self._targets.get(name)
+        return self._readers.setdefault(name, TableLog(self.services, name)) if known is None else known.log
+
     def forget(self, name: str) -> None:
         """Look at a table again before the next write to it."""
         with self._lock:
@@ -210,7 +216,8 @@ class StreamHandle:
         catalog = self.load()  # so that the table begins with the latest version
         table = catalog.tables[name]
         order_by = time_field(catalog, place.kind)
-        log = TableLog(self.services, name)  # the other is bound to the table that was dropped
+        if dropped is not None:
+            log = TableLog(self.services, name)  # the other is bound to the table that was dropped
         created = log.commit(
             lambda state: create_stamped(state, catalog, table, order_by=order_by, written=rows.versions)
         )

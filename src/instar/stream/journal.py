@@ -26,7 +26,7 @@ from instar.storage.backoff import pauses
 from instar.storage.frame import decode_frame, encode_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from instar.storage import Versioned
     from instar.table import Services
@@ -100,7 +100,8 @@ class Journal(Generic[S, C]):
     def refresh(self) -> S | None:
         """Read what is new, and return the value; None if there never was one."""
         with self._lock:
-            if self._value is None or not self._replay(self._seqno + 1):
+            news = None if self._value is None else self._services.consensus.scan(self._key, self._seqno + 1)
+            if news is None or not self._replay(news):
                 self._reload()
             return self._value
 
@@ -217,33 +218,33 @@ class Journal(Generic[S, C]):
             raise CorruptTableError(self._what(seqno), f"its content does not decode ({error})") from None
         self._value, self._seqno, self._start = value, seqno, entry.start
 
-    def _replay(self, from_seqno: int) -> bool:
+    def _replay(self, entries: Iterable[Versioned]) -> bool:
         """Fold in what follows; False if some of it was cut off."""
-        for versioned in self._services.consensus.scan(self._key, from_seqno):
+        for versioned in entries:
             if versioned.seqno != self._seqno + 1:
                 return False
             self._fold(versioned.seqno, self._decode(versioned))
         return True
 
     def _reload(self) -> None:
-        """Start at the last entry that holds the whole value."""
+        """Start at the last entry that holds the whole value, and go on to what is the last entry now."""
+        consensus = self._services.consensus
         for _ in range(_RELOADS):
-            head = self._services.consensus.head(self._key)
-            if head is None:
+            tail = consensus.tail(self._key)
+            if not tail:
                 return
-            entry = self._decode(head)
-            if entry.whole is None:
-                first = self._services.consensus.scan(self._key, entry.start, 1)
-                if not first or first[0].seqno != entry.start:
-                    continue  # cut off meanwhile: there is a newer whole value
-                head, entry = first[0], self._decode(first[0])
-            if entry.whole is None:
-                raise CorruptTableError(
-                    self._what(head.seqno), "it does not hold the whole value that it should"
-                )
-            self._value = self._codec.decode_image(entry.whole)
-            self._seqno, self._start = head.seqno, head.seqno
-            if self._replay(self._seqno + 1):
+            start = self._decode(tail[-1]).start
+            missing = max(tail[0].seqno - start, 0)
+            between = consensus.scan(self._key, start, missing) if missing else []
+            first, *rest = [*between, *(versioned for versioned in tail if versioned.seqno >= start)]
+            if first.seqno != start:
+                continue  # cut off meanwhile: there is a newer whole value
+            whole = self._decode(first).whole
+            if whole is None:
+                raise CorruptTableError(self._what(start), "it does not hold the whole value that it should")
+            self._value = self._codec.decode_image(whole)
+            self._seqno = self._start = start
+            if self._replay(rest):
                 return
         raise CorruptTableError(self._what(0), "the whole value that the last entry refers to is missing")
 

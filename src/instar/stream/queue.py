@@ -22,6 +22,9 @@ MOST_PATHS: Final = 60_000
 MOST_BYTES: Final = 16 * 1024 * 1024
 """What a state may hold: so many tables, in so many bytes."""
 
+_OTHER_BYTES: Final = 2 * 1024 * 1024
+"""What is left of them for the rest of a state: a thousand failures and as many dead letters."""
+_FRAMING: Final = 8
 _SPILL_PATHS: Final = 20_000
 
 
@@ -32,8 +35,8 @@ def spill_queue(
     size = 0
     kept = 0
     for table in queue[:MOST_PATHS]:
-        size += len(table.name.encode()) + len(table.kind) + 4
-        if size > MOST_BYTES:
+        size += len(table.name.encode()) + len(table.kind) + _FRAMING
+        if size > MOST_BYTES - _OTHER_BYTES:
             break
         kept += 1
     spills = []

@@ -175,7 +175,7 @@ def _finished(handle: StreamHandle) -> int:
 def load_states(handle: StreamHandle, records: Iterable[TableRecord]) -> list[tuple[TableRecord, TableState]]:
     """Load the states of tables side by side; those that were dropped, or never created, are left out."""
     listed = list(records)
-    logs = [handle.open_table(record.name) for record in listed]
+    logs = [handle.reader(record.name) for record in listed]
 
     def load(log: TableLog) -> TableState | None:
         return log.newest()

@@ -11,7 +11,9 @@ from instar.storage import AppendResult, BlobConsensus, ObjectBlob, Versioned
 from tests.faults import Faults, Outcome, UnreliableBlob
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    from instar.storage import StoredObject
 
 KEY = "a/b"
 LOG = "log/a%2Fb"
@@ -174,8 +176,13 @@ def test_an_entry_that_others_built_upon_and_cut_off_is_not_called_a_mismatch(bl
     assert numbers(others.scan(KEY)) == [5]
 
 
-@pytest.mark.parametrize("operation", ["find", "stat", "list"])
-@pytest.mark.parametrize("seen", [None, 2, 19])
+@pytest.mark.parametrize(
+    ("operation", "seen"),
+    [
+        *[(operation, None) for operation in ("find", "find_many", "list")],
+        *[(operation, seen) for operation in ("find", "stat", "list") for seen in (2, 19)],
+    ],
+)
 def test_a_head_is_right_though_the_log_moves_on_and_is_cut_off_meanwhile(
     blob: ObjectBlob, operation: str, seen: int | None
 ) -> None:
@@ -243,7 +250,7 @@ def test_a_truncation_may_die_anywhere(blob: ObjectBlob) -> None:
         assert numbers(after.scan(name)) == [5, 6, 7]
         assert [stored.key.rpartition("/")[2] for stored in blob.list(f"log/a%2Fb%2F{last}")] == [
             f"{seqno:020d}" for seqno in (5, 6, 7)
-        ] + [f"{5:020d}", "hint"]
+        ] + [f"{5:020d}"]
 
 
 def test_the_floor_rises_before_anything_is_deleted(blob: ObjectBlob) -> None:
@@ -315,9 +322,38 @@ def test_lost_entries_are_noticed(blob: ObjectBlob) -> None:
         BlobConsensus(blob).head(KEY)
 
 
+@pytest.mark.parametrize("lost", [0, 3, 5])
+@pytest.mark.parametrize("length", [7, 8])
+def test_a_gap_in_a_short_log_is_noticed(blob: ObjectBlob, lost: int, length: int) -> None:
+    """The list of a log shows that an entry is missing, wherever it was."""
+    filled(blob, length)
+    blob.delete([f"{LOG}/{lost:020d}"])
+    with pytest.raises(CorruptTableError, match=f"{lost:020d} is corrupt: it is missing, others follow"):
+        BlobConsensus(blob).tail(KEY)
+
+
+def test_a_list_that_is_made_while_a_log_grows_is_no_gap(blob: ObjectBlob) -> None:
+    """It may have an entry and lack the one before, which was created after the list had passed its place."""
+    others = filled(blob, 2)
+
+    class Growing(UnreliableBlob):
+        """A blob whose first list has only the later one of two entries that come meanwhile."""
+
+        def list(self, prefix: str = "", start_after: str | None = None) -> Iterator[StoredObject]:
+            found = [*super().list(prefix, start_after)]
+            if len(found) == 2 and others.append(KEY, 1, b"2") and others.append(KEY, 2, b"3"):
+                found += [*super().list(prefix, f"{LOG}/{2:020d}")]
+            return iter(found)
+
+    faults = Faults()
+    reader = BlobConsensus(Growing(blob, faults))
+    assert reader.head(KEY) == Versioned(3, b"3")
+    assert numbers(reader.scan(KEY)) == [0, 1, 2, 3]
+
+
 @pytest.mark.parametrize(
     ("length", "fresh", "steady"),
-    [(1, 6, 3), (100, 14, 3), (1000, 18, 3)],
+    [(1, 4, 3), (30, 4, 3), (100, 14, 3), (1000, 18, 3)],
 )
 def test_requests_do_not_grow_with_the_log(blob: ObjectBlob, length: int, fresh: int, steady: int) -> None:
     """A fresh handle finds the head in a few requests; one that follows the log needs even fewer."""

@@ -40,14 +40,18 @@ class Entries:
         head = self._consensus.head(self._key)
         return None if head is None else self._decode(head)
 
+    def tail(self) -> list[Entry]:
+        """Return the last entry and perhaps some before it, in order; none if there is none."""
+        return list(map(self._decode, self._consensus.tail(self._key)))
+
     def first_from(self, seqno: int) -> Entry | None:
         """Return the entry at a seqno or the first after it, or None if the log ends before."""
         found = self._consensus.scan(self._key, seqno, 1)
         return self._decode(found[0]) if found else None
 
-    def scan(self, from_seqno: int) -> Iterator[Entry]:
-        """Return the entries from a seqno on that have not been truncated."""
-        return map(self._decode, self._consensus.scan(self._key, from_seqno))
+    def scan(self, from_seqno: int, limit: int | None = None) -> Iterator[Entry]:
+        """Return the entries from a seqno on that have not been truncated, at most so many."""
+        return map(self._decode, self._consensus.scan(self._key, from_seqno, limit))
 
     def append(self, entry: Entry) -> bool:
         """Append an entry if its place is the next one, and return whether it was."""

@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import (
@@ -41,7 +42,7 @@ from instar.table.log.pin import Pin
 from instar.table.log.rollup import ROLLUP_EVERY, load_rollup, write_rollup
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from instar.table.services import Services
 
@@ -280,9 +281,11 @@ class TableLog:
                 self._state = apply(self._state, self._name, entry.seqno, entry.commit)
             return self._state
 
-    def _replay(self, state: TableState | None, from_seqno: int) -> TableState | None:
+    def _replay(
+        self, state: TableState | None, from_seqno: int, entries: Iterable[Entry] | None = None
+    ) -> TableState | None:
         """Apply what follows to a state; None if some of it is truncated, so that a rollup is needed."""
-        for entry in self._entries.scan(from_seqno):
+        for entry in self._entries.scan(from_seqno) if entries is None else entries:
             if entry.seqno != from_seqno:
                 return None
             state = apply(state, self._name, from_seqno, entry.commit)
@@ -290,17 +293,22 @@ class TableLog:
         return state
 
     def _reload(self) -> TableState | None:
-        """Read the state from the newest rollup and what follows it."""
+        """Read the state from the newest rollup and what follows it, up to what is the last entry now."""
         for _ in range(_RELOADS):
-            head = self._entries.head()
-            if head is None:
+            tail = self._entries.tail()
+            if not tail:
                 return None
+            head = tail[-1]
             what, table_id, start = self._entries.what(head.seqno), head.commit.table_id, head.commit.start
             try:
                 rolled = load_rollup(self._services.blob, table_id, start.seqno) if start.rollup else None
             except NotFoundError:
                 continue  # a vacuum has removed this rollup after writing a newer one: look again
-            state = self._replay(rolled, start.seqno + start.rollup)
+            first = start.seqno + start.rollup
+            missing = max(tail[0].seqno - first, 0)
+            between = self._entries.scan(first, missing) if missing else ()
+            known = (entry for entry in tail if entry.seqno >= first)
+            state = self._replay(rolled, first, chain(between, known))
             if state is not None and state.seqno < head.seqno:
                 raise self._entries.lost(state.seqno + 1, head.seqno)
             if state is not None:
@@ -358,6 +366,6 @@ def _lags(state: TableState) -> bool:
 def _guess(decide: Decide, state: TableState | None) -> tuple[Step, ...]:
     """Decide on a state that may be old: only steps count, for an append will find out."""
     try:
-        return () if state is None else decide(state)
+        return decide(state)
     except InstarError:
         return ()
