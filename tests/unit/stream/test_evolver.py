@@ -259,9 +259,14 @@ def test_the_compatibility_check_is_what_the_evolver_asks() -> None:
     assert QueryJudge().judge(stream.schema, fewer).compatible
 
 
-@pytest.mark.parametrize("after", [False, True])
-def test_an_evolver_may_die_at_every_request(after: bool) -> None:
+@pytest.mark.parametrize(("after", "spill"), [(False, False), (True, True)])
+def test_an_evolver_may_die_at_every_request(
+    after: bool, spill: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Whoever comes after it, once the lead has lapsed, converges every table; nothing is done twice."""
+    if spill:
+        monkeypatch.setattr("instar.stream.queue.MOST_PATHS", 1)
+        monkeypatch.setattr("instar.stream.queue._SPILL_PATHS", 1)
     for at in count(1):
         world = new_world(consensus=MemoryConsensus())
         stream = _stream(world, 3, {"regular": "1d"})
@@ -278,11 +283,47 @@ def test_an_evolver_may_die_at_every_request(after: bool) -> None:
             assert outcome.holder == "first"
             world.clock.now = outcome.until
             second.run()
-        assert _versions(stream) == {"v0.0.2"}
-        for table in stream.tables():
-            log = TableLog(world.services(), table.name).load()
-            assert log.history.latest_id == 1, "a table is stamped once"
-        assert not second.load().running
+        _check_converged(world, stream)
+
+
+def _check_converged(world: World, stream: Stream) -> None:
+    """Check that every table was stamped once, and that the evolver says so."""
+    assert _versions(stream) == {"v0.0.2"}
+    for table in stream.tables():
+        log = TableLog(world.services(), table.name).load()
+        assert log.history.latest_id == 1, "a table is stamped once"
+    state = _evolver(world).load()
+    assert (state.running, state.waiting, state.passes) == (False, 0, 1)
+
+
+@pytest.mark.parametrize("spill", [False, True])
+def test_the_lead_may_change_at_every_request(spill: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A leader that falls asleep before a request, and wakes when another has done it all, does no harm."""
+    if spill:
+        monkeypatch.setattr("instar.stream.queue.MOST_PATHS", 1)
+        monkeypatch.setattr("instar.stream.queue._SPILL_PATHS", 1)
+    for at in count(1):
+        world = new_world(consensus=MemoryConsensus())
+        stream = _stream(world, 3, {"regular": "1d"})
+        stream.evolve(WIDER, version="v0.0.2")
+        requests = count(1)
+
+        def fall_asleep(operation: str, _: str, at: int = at, requests: count[int] = requests) -> None:
+            if operation in {"append", "put", "delete"} and next(requests) == at:
+                world.clock.now += 61_000
+                _evolver(world, "second", batch=2).run()
+
+        faults = Faults(before=fall_asleep)
+        services = world.services(
+            lambda blob, faults=faults: UnreliableBlob(blob, faults),  # type: ignore[misc]
+            lambda logs, faults=faults: UnreliableConsensus(logs, faults),  # type: ignore[misc]
+        )
+        first = _evolver(world, "first", services, batch=2)
+        first.run()
+        _check_converged(world, stream)
+        if next(requests) <= at:
+            assert at > 5
+            return
 
 
 def test_the_lead_may_change_at_every_step() -> None:

@@ -17,7 +17,7 @@ from instar.storage import MemoryConsensus
 from instar.stream import StreamHandle, as_version
 from instar.stream.evolution import PERIODS_MS, Evolution, Queued, Rest, StampTables
 from instar.stream.evolver import StreamEvolver
-from instar.stream.judging import EveryChange, Judgement, QueryJudge
+from instar.stream.judging import EveryChange, QueryJudge, TableJudgement
 from instar.stream.queue import MOST_BYTES, MOST_PATHS, spill_queue
 from instar.stream.stamp import load_stamp
 from instar.table import TableLog
@@ -421,7 +421,7 @@ def test_r22_what_was_judged_is_remembered_by_pair_and_rules() -> None:
 
         asked = 0
 
-        def judge(self, old: Schema, new: Schema) -> Judgement:
+        def judge(self, old: Schema, new: Schema) -> TableJudgement:
             """Count, and judge."""
             self.asked += 1
             return super().judge(old, new)
