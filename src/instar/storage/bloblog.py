@@ -133,7 +133,7 @@ class BlobConsensus:
         pass
 
     def _last(self, log: str, most: int) -> list[Versioned]:
-        """Return the last entry, and those before it if that makes no more than `most` in a log not yet seen."""
+        """Return the last entry, or all entries of a log not yet seen if they are no more than `most`."""
         start = self._seen.get(log)
         if start is None:
             start = self._hint(log)

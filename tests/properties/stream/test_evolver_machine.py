@@ -141,7 +141,7 @@ class Days:
         self.check_evolution(catalog, found)
 
     def check_table(self, catalog: Catalog, name: str, state: TableState) -> None:
-        """No stamp goes back, and hourly tables keep their schema."""
+        """Check that no stamp goes back, and that hourly tables keep their schema."""
         stamp = load_stamp(state, NAME)
         now = Seen(stamp.schema_id, stamp.version, stamp.fence, frozenset(stamp.versions))
         before = self.seen.get((name, state.table_id), now)
@@ -155,7 +155,7 @@ class Days:
         self.seen[name, state.table_id] = now
 
     def check_evolution(self, catalog: Catalog, found: dict[str, TableState]) -> None:
-        """Passes come when they are due, the queue is in order, and what a pass leaves is not noticed."""
+        """Check that passes come when due, the queue is in order, and what a pass leaves is not noticed."""
         before, now = self.evolution, self.evolvers[0].load()
         order = [kind.value for kind in EVOLVED_IN_ORDER]
         places = [(order.index(table.kind), table.name) for table in now.queue]

@@ -35,6 +35,8 @@ from tests.faults import Faults, UnreliableBlob, UnreliableConsensus
 from tests.streams import NAME, DeadError, Mortal, day, events, make_stream, new_world
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from instar.schema import Schema
     from instar.table import Services
     from tests.tables import World
@@ -163,30 +165,35 @@ def test_a_pass_that_has_nothing_to_do_costs_the_same_for_any_number_of_tables()
     assert len(costs) == 1
 
 
-def test_a_table_costs_a_handful_of_requests() -> None:
-    """Stamping takes 8 requests for each table of two commits, planning a range 5, and 2 if it was read before."""
+def _counted(world: World) -> tuple[Services, Callable[[], int]]:
+    """Open a world, and return what tells how many requests have been made since it was asked last."""
+    faults = Faults()
+    blob = UnreliableBlob(world.blob, faults)
 
-    def requests(faults: Faults) -> int:
+    def requests() -> int:
         found = sum(len(keys.split()) if name == "find_many" else 1 for name, keys in faults.calls)
         faults.calls.clear()
         return found
 
+    return world.services(lambda _: blob, lambda _: BlobConsensus(blob)), requests
+
+
+def test_a_table_costs_a_handful_of_requests() -> None:
+    """Stamping a table of two commits takes 8 requests, planning a range with it 5, and 2 if it is known."""
     costs = []
     for days in (10, 30):
         world = new_world()
         stream = _stream(world, days, {"regular": "1d"})
-        faults = Faults()
-        blob = UnreliableBlob(world.blob, faults)
-        services = world.services(lambda _, blob=blob: blob, lambda _, blob=blob: BlobConsensus(blob))  # type: ignore[misc]
+        services, requests = _counted(world)
         reader = Stream(StreamHandle(services, NAME))
         cost = []
         for _ in range(2):
             reader.snapshot().close()
-            cost.append(requests(faults))
-        services = world.services(lambda _, blob=blob: blob, lambda _, blob=blob: BlobConsensus(blob))  # type: ignore[misc]
+            cost.append(requests())
         stream.evolve(WIDER, version="v0.0.2")
+        services, requests = _counted(world)
         assert _evolver(world, services=services).run()[0].stamped == days
-        costs.append([*cost, requests(faults)])
+        costs.append([*cost, requests()])
     few, many = costs
     assert [(after - before) / 20 for before, after in zip(few, many, strict=True)] == [5, 2, 8]
 
@@ -296,6 +303,30 @@ def _check_converged(world: World, stream: Stream) -> None:
     assert (state.running, state.waiting, state.passes) == (False, 0, 1)
 
 
+def _lead_lost_at(request: int) -> int:
+    """Let a leader fall asleep before a request, and another do it all; return how many requests it made."""
+    world = new_world(consensus=MemoryConsensus())
+    stream = _stream(world, 3, {"regular": "1d"})
+    stream.evolve(WIDER, version="v0.0.2")
+    made = 0
+
+    def fall_asleep(operation: str, _: str) -> None:
+        nonlocal made
+        if operation in {"append", "put", "delete"}:
+            made += 1
+            if made == request:
+                world.clock.now += 61_000
+                _evolver(world, "second", batch=2).run()
+
+    faults = Faults(before=fall_asleep)
+    services = world.services(
+        lambda blob: UnreliableBlob(blob, faults), lambda logs: UnreliableConsensus(logs, faults)
+    )
+    _evolver(world, "first", services, batch=2).run()
+    _check_converged(world, stream)
+    return made
+
+
 @pytest.mark.parametrize("spill", [False, True])
 def test_the_lead_may_change_at_every_request(spill: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """A leader that falls asleep before a request, and wakes when another has done it all, does no harm."""
@@ -303,25 +334,7 @@ def test_the_lead_may_change_at_every_request(spill: bool, monkeypatch: pytest.M
         monkeypatch.setattr("instar.stream.queue.MOST_PATHS", 1)
         monkeypatch.setattr("instar.stream.queue._SPILL_PATHS", 1)
     for at in count(1):
-        world = new_world(consensus=MemoryConsensus())
-        stream = _stream(world, 3, {"regular": "1d"})
-        stream.evolve(WIDER, version="v0.0.2")
-        requests = count(1)
-
-        def fall_asleep(operation: str, _: str, at: int = at, requests: count[int] = requests) -> None:
-            if operation in {"append", "put", "delete"} and next(requests) == at:
-                world.clock.now += 61_000
-                _evolver(world, "second", batch=2).run()
-
-        faults = Faults(before=fall_asleep)
-        services = world.services(
-            lambda blob, faults=faults: UnreliableBlob(blob, faults),  # type: ignore[misc]
-            lambda logs, faults=faults: UnreliableConsensus(logs, faults),  # type: ignore[misc]
-        )
-        first = _evolver(world, "first", services, batch=2)
-        first.run()
-        _check_converged(world, stream)
-        if next(requests) <= at:
+        if _lead_lost_at(at) < at:
             assert at > 5
             return
 
