@@ -10,7 +10,7 @@ from instar.stream.evolver import PassReport, StreamEvolver
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from instar.stream.evolution import Evolution
+    from instar.stream.evolution import EvolverState
     from instar.stream.judging import Judge
     from instar.table import Services
 
@@ -36,7 +36,7 @@ class Evolver:
                 self._evolvers[name] = StreamEvolver(StreamHandle(self._services, name), self._judge)
         return [self._evolvers[name] for name in names]
 
-    def run_once(self, progress: Callable[[str, Evolution], None] | None = None) -> PassReport:
+    def run_once(self, progress: Callable[[str, EvolverState], None] | None = None) -> PassReport:
         """Do all that is due now, for every stream, and report it.
 
         A stream that is not due, or that another evolver leads, costs two reads. A table that fails does not
@@ -45,7 +45,7 @@ class Evolver:
         report = PassReport()
         for evolver in self.streams():
 
-            def tell(evolution: Evolution, name: str = evolver.stream) -> None:
+            def tell(evolution: EvolverState, name: str = evolver.stream) -> None:
                 if progress is not None:
                     progress(name, evolution)
 

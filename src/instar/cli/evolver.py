@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from instar import PassReport
-    from instar.stream.evolution import Action, DeadLetter, Evolution, Retry
+    from instar.stream.evolution import Action, DeadLetter, EvolverState, Retry
     from instar.stream.evolver import StreamEvolver
 
 __all__ = ["app"]
@@ -192,7 +192,7 @@ def explain(
     )
 
 
-def _in_words(action: Action, evolution: Evolution) -> str:
+def _in_words(action: Action, evolution: EvolverState) -> str:
     from instar.stream.evolution import Rest, Walk  # noqa: PLC0415 -- slow
 
     match action:
@@ -233,7 +233,7 @@ def _facts(evolver: StreamEvolver) -> dict[str, object]:
     }
 
 
-def _failures(evolution: Evolution) -> Iterator[Retry | DeadLetter]:
+def _failures(evolution: EvolverState) -> Iterator[Retry | DeadLetter]:
     yield from evolution.retries
     yield from evolution.dead
 
@@ -256,7 +256,7 @@ def _print_report(report: PassReport, *, as_json: bool) -> None:
 
 
 @contextmanager
-def _progress() -> Iterator[Callable[[str, Evolution], None]]:
+def _progress() -> Iterator[Callable[[str, EvolverState], None]]:
     """Show a bar for each stream on a terminal; say nothing when piped."""
     terminal = stderr_console()
     if not terminal.is_terminal:
@@ -267,7 +267,7 @@ def _progress() -> Iterator[Callable[[str, Evolution], None]]:
     )
     tasks = {}
 
-    def tell(stream: str, evolution: Evolution) -> None:
+    def tell(stream: str, evolution: EvolverState) -> None:
         if stream not in tasks:
             tasks[stream] = bars.add_task(stream)
         total = max(evolution.total, 1)

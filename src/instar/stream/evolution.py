@@ -1,4 +1,4 @@
-"""`Evolution`: where the evolver stands with a stream, and what it does next, as pure values and functions.
+"""`EvolverState`: where the evolver stands with a stream, and what is next, as pure values and functions.
 
 A pass walks the stale tables, kind by kind and the newest first, and brings them to the stream's version. All
 that it needs to go on after a crash, or under another leader, is in this value; nothing here reads a clock.
@@ -20,8 +20,8 @@ __all__ = [
     "PERIODS_MS",
     "Action",
     "DeadLetter",
-    "Evolution",
     "EvolutionChange",
+    "EvolverState",
     "Failure",
     "Finish",
     "Finished",
@@ -158,7 +158,7 @@ class Finished(msgspec.Struct, frozen=True, array_like=True, tag="finished"):
 EvolutionChange = Union[Led, Walked, Progressed, Refilled, Finished]  # noqa: UP007 -- resolved by msgspec
 
 
-class Evolution(msgspec.Struct, frozen=True, array_like=True):
+class EvolverState(msgspec.Struct, frozen=True, array_like=True):
     """Where the evolver stands. `version` and `schema_id` are the target of the pass, or of the last one.
 
     `settled` is the first table that the target was not considered for; `checked` the last version that was
@@ -234,7 +234,7 @@ class Finish(NamedTuple):
 Action = Rest | Walk | StampTables | Refill | Finish
 
 
-def next_action(evolution: Evolution, catalog: Catalog, now: int, batch: int = BATCH) -> Action:
+def next_action(evolution: EvolverState, catalog: Catalog, now: int, batch: int = BATCH) -> Action:
     """Say what comes next. A raised version is due at once, in the middle of a pass too."""
     if not evolution.aims_at(catalog):
         return Walk(retargeted=evolution.running)
@@ -251,9 +251,9 @@ def next_action(evolution: Evolution, catalog: Catalog, now: int, batch: int = B
     return Finish()
 
 
-def apply_evolution(evolution: Evolution | None, change: EvolutionChange) -> Evolution:
+def apply_evolution(evolution: EvolverState | None, change: EvolutionChange) -> EvolverState:
     """Fold a change into the state."""
-    before = Evolution() if evolution is None else evolution
+    before = EvolverState() if evolution is None else evolution
     match change:
         case Led(leadership=leadership):
             return msgspec.structs.replace(before, leadership=leadership)
@@ -274,7 +274,7 @@ def apply_evolution(evolution: Evolution | None, change: EvolutionChange) -> Evo
             )
 
 
-def _walked(before: Evolution, change: Walked) -> Evolution:
+def _walked(before: EvolverState, change: Walked) -> EvolverState:
     raised = (change.version, change.schema_id) != (before.version, before.schema_id)
     return msgspec.structs.replace(
         before,
@@ -299,7 +299,7 @@ def _walked(before: Evolution, change: Walked) -> Evolution:
     )
 
 
-def _progressed(before: Evolution, change: Progressed) -> Evolution:
+def _progressed(before: EvolverState, change: Progressed) -> EvolverState:
     attempts = {retry.table.name: retry.attempts for retry in before.retries}
     again = set(change.retried)
     retries = [retry for retry in before.retries if retry.table.name not in again]

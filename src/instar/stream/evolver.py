@@ -15,8 +15,8 @@ from instar.stream.commands import forget_table
 from instar.stream.evolution import (
     BATCH,
     Action,
-    Evolution,
     EvolutionChange,
+    EvolverState,
     Failure,
     Finish,
     Finished,
@@ -58,10 +58,10 @@ LEAD_MS: Final = 60_000
 
 _EVOLVER: Final = f"{INTERNAL}evolver/"
 
-_CODEC: Final = Codec[Evolution, EvolutionChange](
+_CODEC: Final = Codec[EvolverState, EvolutionChange](
     "evolution",
     EvolutionChange,
-    Evolution,
+    EvolverState,
     apply_evolution,
     lambda evolution: evolution,
     lambda image: image,  # type: ignore[arg-type, return-value]
@@ -125,7 +125,9 @@ class StreamEvolver:
         self._holder = holder or f"{services.author()}/{services.new_id()[:8]}"
         self._batch = batch
         self._lead_ms = lead_ms
-        self._journal: Journal[Evolution, EvolutionChange] = Journal(services, _EVOLVER + handle.name, _CODEC)
+        self._journal: Journal[EvolverState, EvolutionChange] = Journal(
+            services, _EVOLVER + handle.name, _CODEC
+        )
         self._fence: int | None = None
 
     @property
@@ -133,11 +135,11 @@ class StreamEvolver:
         """The name of the stream."""
         return self._handle.name
 
-    def load(self) -> Evolution:
+    def load(self) -> EvolverState:
         """Return where the evolver stands, whoever leads."""
-        return self._journal.refresh() or Evolution()
+        return self._journal.refresh() or EvolverState()
 
-    def plan(self) -> tuple[Evolution, Catalog, Action]:
+    def plan(self) -> tuple[EvolverState, Catalog, Action]:
         """Return what is next, and what that follows from. Two reads, however many tables there are."""
         catalog = self._handle.load()
         evolution = self.load()
@@ -156,7 +158,9 @@ class StreamEvolver:
             found.append((versions, self._judge.judge(schema, latest)))
         return found
 
-    def run(self, progress: Callable[[Evolution], None] | None = None) -> tuple[PassReport, Rest | Standby]:
+    def run(
+        self, progress: Callable[[EvolverState], None] | None = None
+    ) -> tuple[PassReport, Rest | Standby]:
         """Do all that is due now, and return what was done and when there is more to do."""
         report = PassReport()
         while True:
@@ -166,7 +170,7 @@ class StreamEvolver:
                 outcome, done = Standby(lost.holder, self._clock() + self._lead_ms), PassReport()
             report = report.plus(done)
             if progress is not None:
-                progress(self._journal.known or Evolution())
+                progress(self._journal.known or EvolverState())
             if isinstance(outcome, Rest | Standby):
                 metrics.LEADING.labels(self.stream).set(0)
                 return report._replace(waiting=self._known().waiting), outcome
@@ -196,10 +200,10 @@ class StreamEvolver:
                 metrics.PASSES.labels(self.stream).inc()
                 return PassReport(passes=1), action
 
-    def _known(self) -> Evolution:
-        return self._journal.known or Evolution()
+    def _known(self) -> EvolverState:
+        return self._journal.known or EvolverState()
 
-    def _lead(self, evolution: Evolution) -> Standby | None:
+    def _lead(self, evolution: EvolverState) -> Standby | None:
         """Take the lead or keep it; answer with who has it if that is somebody else."""
         now = self._clock()
         current = evolution.leadership
@@ -209,7 +213,7 @@ class StreamEvolver:
         if mine and current is not None and current.expires_at - now > self._lead_ms // 2:
             return None
 
-        def decide(state: Evolution | None) -> Sequence[EvolutionChange]:
+        def decide(state: EvolverState | None) -> Sequence[EvolutionChange]:
             found = None if state is None else state.leadership
             if found != current:
                 holder = "nobody" if found is None else found.holder
@@ -225,7 +229,7 @@ class StreamEvolver:
     def _record(self, change: EvolutionChange) -> None:
         """Record a step, unless somebody else leads by now."""
 
-        def decide(state: Evolution | None) -> Sequence[EvolutionChange]:
+        def decide(state: EvolverState | None) -> Sequence[EvolutionChange]:
             found = None if state is None else state.leadership
             if found is None or found.holder != self._holder or found.fence != self._fence:
                 raise LeadershipLostError(self.stream, "nobody" if found is None else found.holder)

@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from instar.stream.catalog import Catalog
-    from instar.stream.evolution import Evolution
+    from instar.stream.evolution import EvolverState
     from instar.stream.judging import Judge
 
 __all__ = ["Verdicts", "stale_tables"]
 
 
-def stale_tables(catalog: Catalog, evolution: Evolution) -> tuple[Queued, ...]:
+def stale_tables(catalog: Catalog, evolution: EvolverState) -> tuple[Queued, ...]:
     """Return the tables that may be behind the stream: kind by kind in order, the newest first.
 
     If the target is that of the last pass, those are the tables that came since, and those that it failed on

@@ -14,7 +14,7 @@ import pytest
 
 from instar.storage import MemoryConsensus
 from instar.stream import StreamHandle, as_version
-from instar.stream.evolution import PERIODS_MS, Evolution, is_stale
+from instar.stream.evolution import PERIODS_MS, EvolverState, is_stale
 from instar.stream.evolver import StreamEvolver
 from instar.stream.judging import TableJudgement
 from instar.stream.kinds import EVOLVED_IN_ORDER
@@ -70,7 +70,7 @@ class Days:
         self.evolvers = [self.new_evolver() for _ in range(2)]
         self.seen: dict[tuple[str, str], Seen] = {}
         self.highest = as_version("v0.0.1")
-        self.evolution = Evolution()
+        self.evolution = EvolverState()
 
     def new_evolver(self) -> StreamEvolver:
         """Begin an evolver, as another process would."""

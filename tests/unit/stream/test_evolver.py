@@ -16,7 +16,7 @@ from instar.storage import BlobConsensus, MemoryConsensus
 from instar.stream import Kind, StreamHandle, as_version
 from instar.stream.evolution import (
     PERIODS_MS,
-    Evolution,
+    EvolverState,
     Queued,
     Rest,
     StampTables,
@@ -462,7 +462,7 @@ def test_sixty_thousand_tables_are_queued_within_sixteen_megabytes() -> None:
     queue = tuple(
         Queued("repartitioned", f"{'a-long-name/' * 4}1d/{number:010d}") for number in range(60_000)
     )
-    assert len(msgspec.msgpack.encode(Evolution(queue=queue))) < 16 * 1024 * 1024
+    assert len(msgspec.msgpack.encode(EvolverState(queue=queue))) < 16 * 1024 * 1024
 
 
 def test_what_comes_next_follows_from_the_state_alone() -> None:
@@ -470,7 +470,7 @@ def test_what_comes_next_follows_from_the_state_alone() -> None:
     world = new_world()
     stream = _stream(world)
     catalog = stream._handle.load()
-    idle = Evolution(version="v0.0.1", schema_id=0, last_check=5, period=1)
+    idle = EvolverState(version="v0.0.1", schema_id=0, last_check=5, period=1)
     assert next_action(idle, catalog, 5) == Rest(5 + HOUR)
     assert next_action(idle, catalog, 5 + HOUR) == Walk(retargeted=False)
-    assert next_action(Evolution(), catalog, 0) == Walk(retargeted=False)
+    assert next_action(EvolverState(), catalog, 0) == Walk(retargeted=False)

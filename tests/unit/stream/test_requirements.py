@@ -15,7 +15,7 @@ from instar.compat import judge, load_version
 from instar.state import Configured, Evolved
 from instar.storage import MemoryConsensus
 from instar.stream import StreamHandle, as_version
-from instar.stream.evolution import PERIODS_MS, Evolution, Queued, Rest, StampTables
+from instar.stream.evolution import PERIODS_MS, EvolverState, Queued, Rest, StampTables
 from instar.stream.evolver import StreamEvolver
 from instar.stream.judging import EveryChange, QueryJudge, TableJudgement
 from instar.stream.queue import MOST_BYTES, MOST_PATHS, spill_queue
@@ -398,7 +398,7 @@ def test_r20_the_state_is_bounded_and_what_is_beyond_waits_elsewhere() -> None:
     kept, spilled = spill_queue(services, "id", wide)
     assert len(kept) + sum(spill.tables for spill in spilled) == len(wide)
     assert len(kept) < len(wide)
-    assert len(msgspec.msgpack.encode(Evolution(queue=kept))) <= MOST_BYTES
+    assert len(msgspec.msgpack.encode(EvolverState(queue=kept))) <= MOST_BYTES
 
 
 def test_r21_tables_are_updated_only_if_a_query_would_notice() -> None:
