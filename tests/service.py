@@ -15,6 +15,7 @@ import uvicorn
 
 from instar.lineage import open_database
 from instar.service.app import Service, ServiceOptions
+from instar.service.pages.site import Site
 from instar.service.serve import _listen
 
 if TYPE_CHECKING:
@@ -42,9 +43,13 @@ class Client(httpx.Client):
 
 
 @contextmanager
-def running(database_url: str, options: ServiceOptions | None = None) -> Iterator[Client]:
+def running(
+    database_url: str, options: ServiceOptions | None = None, *, pages: bool = False
+) -> Iterator[Client]:
     """Serve in a thread until the block ends."""
-    service = Service(open_database(database_url), options)
+    database = open_database(database_url)
+    site = Site(database, needs_token=options is not None and options.tokens is not None) if pages else None
+    service = Service(database, options, site)
     config = uvicorn.Config(service, log_level="error", lifespan="on", timeout_graceful_shutdown=5)
     server = uvicorn.Server(config)
     with _listen("127.0.0.1", 0) as listening:

@@ -11,6 +11,7 @@ import pyarrow as pa
 from instar.api.checking import judge_alive
 from instar.api.protobuf import write_records
 from instar.api.quarantine import retry_records
+from instar.api.stream_reports import report_stream
 from instar.api.writing import is_spark_frame
 from instar.compat import load_version
 from instar.errors import UsageError
@@ -127,10 +128,12 @@ class Stream:
             from instar.spark import incoming_schema, write_stream_frame  # noqa: PLC0415 -- only then
 
             record = self._version(version, incoming_schema(data.schema))
-            return write_stream_frame(self._handle, record, data, token)
-        stream = open_stream(data)
-        record = self._version(version, stream.schema)
-        return write_batches(self._handle, record, conform(stream, record.schema), token)
+            write = partial(write_stream_frame, self._handle, record, data, token)
+        else:
+            stream = open_stream(data)
+            record = self._version(version, stream.schema)
+            write = partial(write_batches, self._handle, record, conform(stream, record.schema), token)
+        return report_stream(self._handle, "write", write, data=data)
 
     def evolve_protobuf(
         self,
@@ -283,7 +286,8 @@ class Stream:
         Call it as often as you like: late rows reach their day, and no row is copied twice, wherever the job
         is killed. Without Spark, rows pass through the memory of this process; so they do for other jobs.
         """
-        return repartition_tables(self._handle, by, _copying(spark))
+        copy = partial(repartition_tables, self._handle, by, _copying(spark))
+        return report_stream(self._handle, "repartition", copy)
 
     def archive(
         self, spark: SparkSession | None = None, *, before: str | date | datetime, drop: bool = False
@@ -292,11 +296,13 @@ class Stream:
 
         With `drop`, tables of which every row is in the archive are dropped after that.
         """
-        return archive_tables(self._handle, as_micros(before), _copying(spark), drop_days=drop)
+        copy = partial(archive_tables, self._handle, as_micros(before), _copying(spark), drop_days=drop)
+        return report_stream(self._handle, "archive", copy)
 
     def close_day(self, spark: SparkSession | None, day: str | date | datetime) -> StreamCommit:
         """Copy what is new in the regular tables of a day to its end-of-day table."""
-        return close_day(self._handle, as_micros(day), _copying(spark))
+        copy = partial(close_day, self._handle, as_micros(day), _copying(spark))
+        return report_stream(self._handle, "close_day", copy)
 
     def _version(self, version: str | None, incoming: pa.Schema) -> VersionRecord:
         """Return the version to write under; one that is new becomes known to everybody."""

@@ -13,9 +13,11 @@ from instar.api.snapshot import Snapshot
 from instar.api.writing import report_commit, upsert_data, write_data
 from instar.arguments import checked_methods
 from instar.errors import UsageError
+from instar.reporting import RunOutput, reported
 from instar.schema import Schema, SchemaUpdate, as_schema
 from instar.schema.matching import match_by_name
 from instar.state.commands import configure, evolve
+from instar.stream.stamp import dataset_name
 from instar.table import VacuumReport, check_clock, vacuum_table
 from instar.table.housekeeping.compaction import compact_table, find_goals, find_work
 from instar.table.housekeeping.retention import retain_table
@@ -364,8 +366,28 @@ class Table:
             from instar.spark import rewrite_on  # noqa: PLC0415 -- only who needs Spark loads it
 
             rewrite, lanes = rewrite_on(spark), spark.sparkContext.defaultParallelism
-        return compact_table(
-            self._services, self._log, rewrite, goals=partial(find_goals, full=full), lanes=lanes, tell=tell
+        with reported("compact", self._services.blob.url, self.name, work="COMPACTION", writes=False) as run:
+            report = compact_table(
+                self._services,
+                self._log,
+                rewrite,
+                goals=partial(find_goals, full=full),
+                lanes=lanes,
+                tell=tell,
+            )
+            if run.wanted and report.jobs:
+                run.outputs.append(self._compacted(report))
+        return report
+
+    def _compacted(self, report: CompactionReport) -> RunOutput:
+        state = self._log.load()
+        return RunOutput(
+            self._services.blob.url,
+            dataset_name(state),
+            state.history.latest,
+            str(state.seqno),
+            parts=report.parts_after,
+            size=report.bytes_after,
         )
 
     def plan_compaction(self, *, full: bool = False) -> list[CompactionJob]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+import logging
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from instar.reporting import RunInput, RunOutput, reported
 from instar.state import Appended
+from instar.stream.stamp import dataset_name
 from instar.table.write.rows import append_rows
 from instar.table.write.store import LocalRows
 from instar.table.write.upsert import check_key, upsert_local
@@ -17,7 +19,9 @@ if TYPE_CHECKING:
     from instar.table.write.evolving import Evolution
     from instar.table.write.rows import WriteOptions
 
-__all__ = ["Commit", "Data", "as_commit", "report_commit", "upsert_data", "write_data"]
+__all__ = ["Commit", "Data", "as_commit", "inputs_of", "report_commit", "upsert_data", "write_data"]
+
+_LOG: Final = logging.getLogger("instar.reporting")
 
 Data = Any
 """A Spark DataFrame, or what `instar.parts.open_stream` takes."""
@@ -76,24 +80,31 @@ def report_commit(
     """Write, and let OpenLineage know if somebody wants to hear of it."""
     location = services.blob.url
     with reported(operation, location, log.name) as run:
-        if run.wanted and is_spark_frame(data):
-            run.inputs += _tables_read(data, location)
+        if run.wanted:
+            run.inputs += inputs_of(data, by_name=operation != "merge")
         committed = write()
         commit = as_commit(committed, token)
-        schema = committed[0].history.schemas[commit.schema_id] if run.wanted else None
-        run.outputs.append(RunOutput(location, log.name, schema, str(commit.seqno), commit.rows))
+        if run.wanted:
+            state = committed[0]
+            schema = state.history.schemas[commit.schema_id]
+            run.outputs.append(
+                RunOutput(location, dataset_name(state), schema, str(commit.seqno), commit.rows)
+            )
     return commit
 
 
-def _tables_read(frame: Data, location: str) -> list[RunInput]:
-    """Return the tables that a Spark frame is made from, as far as its plan shows them."""
-    from instar.spark import reports_of  # noqa: PLC0415 -- only who needs Spark loads it
+def inputs_of(data: Data, *, by_name: bool = True) -> list[RunInput]:
+    """Return the tables that a Spark frame is made from; `by_name`, its columns become those of the table."""
+    if not is_spark_frame(data):
+        return []
+    from instar.spark import find_origins  # noqa: PLC0415 -- only who needs Spark loads it
 
     try:
-        names = {report.table for report in reports_of(frame)}
+        found = find_origins(data)
     except Exception:  # noqa: BLE001 -- reporting never fails a write; the write itself says what is wrong
+        _LOG.debug("the plan of a frame could not be followed", exc_info=True)
         return []
-    return [RunInput(location, name) for name in sorted(names)]
+    return [RunInput(one.namespace, one.name, columns=one.columns if by_name else ()) for one in found]
 
 
 def as_commit(committed: Committed, token: str | None = None) -> Commit:

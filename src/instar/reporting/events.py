@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 __all__ = ["as_event"]
 
+_STEPS: Final = ("IDENTITY", "TRANSFORMATION", "AGGREGATION")
+
 _PRODUCER: Final = f"urn:x-instar:{__version__}"
 
 
@@ -34,7 +36,9 @@ def as_event(notice: Notice) -> RunEvent:
     run: dict[str, RunFacet] = {}
     if notice.problem is not None:
         run["errorMessage"] = error_message_run.ErrorMessageRunFacet(notice.problem, "PYTHON")
-    job: dict[str, JobFacet] = {"jobType": job_type_job.JobTypeJobFacet("BATCH", "INSTAR", jobType="COMMIT")}
+    job: dict[str, JobFacet] = {
+        "jobType": job_type_job.JobTypeJobFacet("BATCH", "INSTAR", jobType=notice.work)
+    }
     return RunEvent(
         eventTime=notice.at,
         producer=_PRODUCER,
@@ -53,29 +57,42 @@ def _output(output: RunOutput, inputs: tuple[RunInput, ...]) -> OutputDataset:
         facets["schema"] = schema_dataset.SchemaDatasetFacet(
             fields=[_field(field, at + 1) for at, field in enumerate(output.schema.fields)]
         )
-        columns = _columns(output.schema, [one for one in inputs if one.same_columns])
+        columns = _columns(output.schema, inputs)
         if columns is not None:
             facets["columnLineage"] = columns
     if output.version is not None:
         facets["version"] = dataset_version_dataset.DatasetVersionDatasetFacet(output.version)
-    if output.rows is not None:
+    if (output.rows, output.parts, output.size) != (None, None, None):
         statistics["outputStatistics"] = output_statistics_output_dataset.OutputStatisticsOutputDatasetFacet(
-            rowCount=output.rows
+            rowCount=output.rows, size=output.size, fileCount=output.parts
         )
     return OutputDataset(output.namespace, output.name, facets=facets, outputFacets=statistics)
 
 
-def _columns(schema: Schema, inputs: list[RunInput]) -> Any:  # noqa: ANN401 -- a facet
-    if not inputs:
-        return None
+def _columns(schema: Schema, inputs: tuple[RunInput, ...]) -> Any:  # noqa: ANN401 -- a facet
+    """Say what each column is made from, as far as it is known; None if nothing is."""
     made = column_lineage_dataset
-    identity = [made.Transformation(type="DIRECT", subtype="IDENTITY")]
+    names = {field.name.lower(): field.name for field in schema.fields}
+    found: dict[str, dict[tuple[str, str, str], list[str]]] = {}
+    for one in inputs:
+        same = [(name, name, "IDENTITY") for name in names.values()] if one.same_columns else []
+        for column, source, how in (*same, *one.columns):
+            if column.lower() in names:
+                sources = found.setdefault(names[column.lower()], {})
+                sources.setdefault((one.namespace, one.name, source), []).append(how)
+    if not found:
+        return None
     return made.ColumnLineageDatasetFacet(
         fields={
-            field.name: made.Fields(
-                [made.InputField(one.namespace, one.name, field.name, identity) for one in inputs]
+            column: made.Fields(
+                [
+                    made.InputField(
+                        *source, [made.Transformation(type="DIRECT", subtype=how) for how in hows]
+                    )
+                    for source, hows in sources.items()
+                ]
             )
-            for field in schema.fields
+            for column, sources in found.items()
         }
     )
 

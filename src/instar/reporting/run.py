@@ -21,22 +21,28 @@ __all__ = ["Notice", "Reported", "RunInput", "RunOutput", "is_configured", "read
 
 @dataclass(frozen=True)
 class RunInput:
-    """A dataset that a run reads. With `same_columns`, a column is made from the one of the same name."""
+    """A dataset that a run reads. With `same_columns`, a column is made from the one of the same name.
+
+    `columns` are others that are known: the column that is made, the one that it is made from, and how.
+    """
 
     namespace: str
     name: str
     same_columns: bool = False
+    columns: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)
 class RunOutput:
-    """What a run has written: a table in a store, its version, and how many rows were added."""
+    """What a run has written: a table in a store, its version, and how many rows, parts and bytes."""
 
     namespace: str
     name: str
     schema: Schema | None = None
     version: str | None = None
     rows: int | None = None
+    parts: int | None = None
+    size: int | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +56,7 @@ class Notice:
     inputs: tuple[RunInput, ...] = ()
     outputs: tuple[RunOutput, ...] = ()
     problem: str | None = None
+    work: str = "COMMIT"
 
 
 @dataclass
@@ -92,8 +99,13 @@ def reading_from(inputs: Sequence[RunInput]) -> Iterator[None]:
 
 
 @contextmanager
-def reported(operation: str, namespace: str, name: str) -> Iterator[Reported]:
-    """Report what happens in the block as a run of a job; the block says what it has read and written."""
+def reported(
+    operation: str, namespace: str, name: str, *, work: str = "COMMIT", writes: bool = True
+) -> Iterator[Reported]:
+    """Report what happens in the block as a run of a job; the block says what it has read and written.
+
+    With `writes`, it is known from the start that the table of this name is written.
+    """
     if not is_configured():
         yield Reported()
         return
@@ -106,7 +118,8 @@ def reported(operation: str, namespace: str, name: str) -> Iterator[Reported]:
         run_id=str(uuid.uuid4()),
         job=f"{name}.{operation}",
         inputs=tuple(found.inputs),
-        outputs=(RunOutput(namespace, name),),
+        outputs=(RunOutput(namespace, name),) if writes else (),
+        work=work,
     )
     send(first)
     try:

@@ -21,15 +21,17 @@ from instar.service.background import Background
 from instar.service.bodies import BadRequestError, decode_body, read_body
 from instar.service.metrics import ServiceMetrics
 from instar.service.openapi import describe
+from instar.service.pages.door import Door
 from instar.service.parameters import read_query
-from instar.service.routing import ApiCall, Endpoint, Reply, Router
+from instar.service.routing import ApiCall, Endpoint, Match, Reply, Router
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
 
-    from starlette.types import ASGIApp, Receive, Scope, Send
+    from starlette.types import Receive, Scope, Send
 
     from instar.lineage import Database
+    from instar.service.pages.site import Site
 
 __all__ = ["Service", "ServiceOptions"]
 
@@ -55,13 +57,13 @@ class Service:
     """
 
     def __init__(
-        self, database: Database, options: ServiceOptions | None = None, pages: ASGIApp | None = None
+        self, database: Database, options: ServiceOptions | None = None, pages: Site | None = None
     ) -> None:
         self.database = database
         self.options = options or ServiceOptions()
         self.guard = Guard(self.options.tokens)
         self.metrics = ServiceMetrics()
-        self.pages = pages
+        self.pages = Door(pages, self.guard) if pages is not None else None
         self.threads = anyio.CapacityLimiter(_THREADS)
         own = [
             Endpoint("GET", "/healthz", self._health, "Say whether the service works."),
@@ -87,8 +89,7 @@ class Service:
         try:
             if match.endpoint is None and not match.methods and raw_path == b"/metrics":
                 response = self._metrics(request)
-            elif match.endpoint is None and not match.methods and self.pages is not None:
-                self.guard.check(request.headers, writes=request.method not in {"GET", "HEAD"})
+            elif self.pages is not None and _is_page(match, raw_path):
                 await self.pages(scope, receive, send)
                 return
             else:
@@ -161,6 +162,10 @@ class Service:
         finally:
             await anyio.to_thread.run_sync(background.stop)
             self.database.close()
+
+
+def _is_page(match: Match, raw_path: bytes) -> bool:
+    return match.endpoint is None and not match.methods and not raw_path.startswith(b"/api/")
 
 
 def _checked(path: dict[str, str]) -> dict[str, str]:

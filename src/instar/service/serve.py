@@ -37,7 +37,7 @@ def serve(
         )
     with _listen(host, port) as listening:
         database = open_database(database_url)
-        service = Service(database, options, Site(database))
+        service = Service(database, options, Site(database, needs_token=options.tokens is not None))
         config = uvicorn.Config(
             service,
             log_level="warning",

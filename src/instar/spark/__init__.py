@@ -1,5 +1,6 @@
 """Tables on Spark: the only place that imports pyspark."""
 
+from instar.spark.native.origins import find_origins
 from instar.spark.native.plans import reports_of
 from instar.spark.native.scan import snapshot_frame
 from instar.spark.native.views import following_frame, make_view, make_views
@@ -16,6 +17,7 @@ __all__ = [
     "FrameRows",
     "copy_on_spark",
     "delete_rows",
+    "find_origins",
     "following_frame",
     "incoming_schema",
     "make_view",

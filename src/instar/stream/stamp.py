@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from instar.state import ConfigValue, Step, TableState
     from instar.stream.catalog import Catalog, TableRecord
 
-__all__ = ["Stamp", "create_stamped", "find_stamp", "load_stamp", "stamp_table"]
+__all__ = ["Stamp", "create_stamped", "dataset_name", "find_stamp", "load_stamp", "stamp_table"]
 
 _STREAM: Final = "stream"
 _STREAM_ID: Final = "stream.id"
@@ -49,6 +49,11 @@ def find_stamp(state: TableState) -> Stamp | None:
         int(options[_SCHEMA]),
         int(options.get(_FENCE, 0)),
     )
+
+
+def dataset_name(state: TableState) -> str:
+    """Return what lineage calls a table: those of a stream have one name for each kind, as `clicks/1d`."""
+    return state.name.rpartition("/")[0] if _STREAM in state.labels else state.name
 
 
 def load_stamp(state: TableState, stream: str) -> Stamp:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import os
+import socket
 import subprocess
 import sys
 import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -20,61 +19,22 @@ from instar.lineage import decode_event, ingest_event, open_database
 from instar.lineage.queries.neighbours import neighbours
 from instar.reporting import RunInput, reading_from, sender
 from instar.reporting.run import Notice, is_configured
-from tests.openlineage_spec import check_event
+from tests.reporting import Endpoint, column_sources, endpoint, own_sender
+from tests.streams import day, events, make_stream, new_world
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
+__all__ = ["endpoint", "own_sender"]
 
-class _Endpoint:
-    """A server on loopback that keeps what it is sent."""
-
-    def __init__(self) -> None:
-        events: list[dict[str, Any]] = []
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                events.append(json.loads(self.rfile.read(int(self.headers["Content-Length"]))))
-                self.send_response(201)
-                self.send_header("Content-Length", "0")
-                self.end_headers()
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self.events = events
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
-
-
-@pytest.fixture(autouse=True)
-def _own_sender(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    monkeypatch.setattr(sender, "_senders", [])
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path))
-    for name in [name for name in os.environ if name.startswith("OPENLINEAGE")]:
-        monkeypatch.delenv(name)
-
-
-@pytest.fixture
-def endpoint(monkeypatch: pytest.MonkeyPatch) -> Iterator[_Endpoint]:
-    """Serve an endpoint, and configure it as everyone does. What it is sent must be as specified."""
-    found = _Endpoint()
-    monkeypatch.setenv("OPENLINEAGE_URL", found.url)
-    yield found
-    found.server.shutdown()
-    found.server.server_close()
-    for event in found.events:
-        check_event(event)
+pytestmark = pytest.mark.usefixtures("own_sender")
 
 
 def _count(outcome: str) -> float:
     return float(sender.EVENTS.labels(outcome)._value.get())
 
 
-def test_a_commit_is_a_run_with_schema_statistics_and_version(endpoint: _Endpoint, tmp_path: Path) -> None:
+def test_a_commit_is_a_run_with_schema_statistics_and_version(endpoint: Endpoint, tmp_path: Path) -> None:
     """An append starts and completes a run whose output has the schema, the rows and the version."""
     with instar.open(tmp_path / "lake") as store:
         table = store.create_table("events", "user string not null, place struct<city: string>")
@@ -104,7 +64,7 @@ def test_a_commit_is_a_run_with_schema_statistics_and_version(endpoint: _Endpoin
     assert found["feeds"] == []
 
 
-def test_a_write_that_fails_is_a_run_that_failed(endpoint: _Endpoint, tmp_path: Path) -> None:
+def test_a_write_that_fails_is_a_run_that_failed(endpoint: Endpoint, tmp_path: Path) -> None:
     """What was refused is reported with the reason, and raises as it would without reporting."""
     with instar.open(tmp_path / "lake") as store:
         table = store.create_table("events", "n int")
@@ -165,3 +125,58 @@ assert not loaded, loaded
 assert not [thread for thread in threading.enumerate() if thread.name == "instar-lineage"]
 """
     subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path)
+
+
+def test_a_compaction_is_a_run_that_writes_a_version_if_it_did_anything(
+    endpoint: Endpoint, tmp_path: Path
+) -> None:
+    """What was rewritten is reported with its parts and bytes; if nothing was, no version is."""
+    with instar.open(tmp_path / "lake") as store:
+        table = store.create_table("events", "n int")
+        table.compact()
+        assert "outputs" not in endpoint.completed("events.compact") or not endpoint.events[-1]["outputs"]
+        for number in range(4):
+            table.append(pa.table({"n": [number]}))
+        report = table.compact(full=True)
+        seqno = table.state.seqno
+    complete = endpoint.completed("events.compact")
+    assert complete["job"]["facets"]["jobType"]["jobType"] == "COMPACTION"
+    (output,) = complete["outputs"]
+    assert output["facets"]["version"]["datasetVersion"] == str(seqno)
+    statistics = output["outputFacets"]["outputStatistics"]
+    assert (statistics["fileCount"], statistics["size"]) == (report.parts_after, report.bytes_after)
+
+
+def test_a_stream_is_a_dataset_for_each_kind_of_its_tables(endpoint: Endpoint) -> None:
+    """Writes fill regular and hourly tables, and jobs copy the regular ones, column by column."""
+    stream = make_stream(new_world())
+    stream.write(events([2, 1]))
+    write = endpoint.completed("billing/events.write")
+    assert [one["name"] for one in write["outputs"]] == ["billing/events/1d", "billing/events/6h"]
+    assert {one["outputFacets"]["outputStatistics"]["rowCount"] for one in write["outputs"]} == {4}
+    stream.close_day(None, day(2))
+    stream.repartition(by="at")
+    stream.archive(before=day(0))
+    for job, kind in (("close_day", "eod"), ("repartition", "repartitioned"), ("archive", "archive")):
+        copied = endpoint.completed(f"billing/events.{job}")
+        assert [one["name"] for one in copied["inputs"]] == ["billing/events/1d"]
+        (output,) = copied["outputs"]
+        (period,) = {table.name.rpartition("/")[0] for table in stream.tables(kind)}
+        assert output["name"] == period
+        assert column_sources(copied)["user"] == {("billing/events/1d", "user", "IDENTITY")}
+    stream.archive(before=day(0))  # nothing is new
+    assert not endpoint.completed("billing/events.archive").get("outputs")
+
+
+def test_an_endpoint_that_never_answers_does_not_keep_a_process(tmp_path: Path) -> None:
+    """A process that ends gives its last events a moment, however long the endpoint would take."""
+    script = """
+import instar, pyarrow as pa
+with instar.open("lake") as store:
+    store.create_table("t", "n int").append(pa.table({"n": [1]}))
+"""
+    with socket.create_server(("127.0.0.1", 0)) as deaf:  # takes connections, and says nothing
+        url = f"http://127.0.0.1:{deaf.getsockname()[1]}"
+        environment = {**os.environ, "OPENLINEAGE_URL": url}
+        command = [sys.executable, "-c", script]
+        subprocess.run(command, check=True, cwd=tmp_path, env=environment, timeout=60)

@@ -9,6 +9,7 @@ import pytest
 from instar.errors import UsageError
 from instar.service.app import ServiceOptions
 from instar.service.auth import read_tokens
+from instar.service.pages.door import Sessions
 from instar.service.serve import serve
 from tests.lineage import dataset, run_event
 from tests.service import running
@@ -48,6 +49,65 @@ def test_without_the_right_token_nothing_is_read_or_written(tmp_path: Path, opti
         assert client.get("/nothing").status_code == 401
         metrics = client.get("/metrics", headers={"authorization": f"Bearer {BOTH}"})
         assert 'instar_lineage_events_total{outcome="stored"} 1.0' in metrics.text
+
+
+def test_people_sign_in_with_a_token_and_a_cookie_opens_the_pages_alone(
+    tmp_path: Path, options: ServiceOptions
+) -> None:
+    """A token that may read is exchanged for a cookie that scripts cannot see; the API does not take it."""
+    with running(f"sqlite:///{tmp_path}/lineage.db", options, pages=True) as client:
+        asked = client.get("/dataset?ns=db&name=x", headers={"accept": "text/html"})
+        assert asked.status_code == 401
+        assert 'action="/sign-in"' in asked.text
+        assert 'value="/dataset?ns=db&amp;name=x"' in asked.text
+        assert client.get("/graph.json?node=dataset:db:x").status_code == 401
+        assert client.get("/static/style.css").status_code == 200
+        for token in ("", "x" * 20, WRITE):
+            refused = client.post("/sign-in", data={"token": token, "next": "/"})
+            assert refused.status_code == 401
+            assert "set-cookie" not in refused.headers
+        foreign = client.post("/sign-in", data={"token": READ}, headers={"origin": "https://evil.example"})
+        assert foreign.status_code == 403
+        signed = client.post("/sign-in", data={"token": READ, "next": "/?q=x"})
+        assert (signed.status_code, signed.headers["location"]) == (303, "/?q=x")
+        cookie = signed.headers["set-cookie"]
+        assert "HttpOnly" in cookie
+        assert "SameSite=Lax" in cookie
+        assert READ not in cookie
+        assert client.get("/").status_code == 200
+        assert "Sign out" in client.get("/").text
+        assert client.get("/api/v1/namespaces").status_code == 401
+        assert client.post("/api/v1/lineage", json=run_event("COMPLETE", 1)).status_code == 401
+        kept = dict(client.cookies)
+        assert client.post("/sign-out").status_code == 303
+        assert client.get("/").status_code == 401
+        client.cookies.update(kept)
+        assert client.get("/").status_code == 401, "the session is over, not only forgotten by the browser"
+
+
+@pytest.mark.parametrize(
+    "target", ["//evil.example", "https://evil.example", "/\\evil.example", "x", "/\r\nX: y", ""]
+)
+def test_signing_in_leads_to_this_site_only(tmp_path: Path, options: ServiceOptions, target: str) -> None:
+    """Nobody is sent to another site, or gets another header, by an address that somebody gave him."""
+    with running(f"sqlite:///{tmp_path}/lineage.db", options, pages=True) as client:
+        signed = client.post("/sign-in", data={"token": READ, "next": target})
+        assert (signed.status_code, signed.headers["location"]) == (303, "/")
+
+
+def test_a_session_ends_by_itself() -> None:
+    """A cookie is good for some hours, and old sessions give way to new ones."""
+    now = [0.0]
+    sessions = Sessions(lambda: now[0])
+    key = sessions.begin()
+    assert sessions.knows(key)
+    assert not sessions.knows(key + "x")
+    now[0] = 13 * 3600
+    assert not sessions.knows(key)
+    first = sessions.begin()
+    for _ in range(10_000):
+        sessions.begin()
+    assert not sessions.knows(first)
 
 
 @pytest.mark.parametrize("text", ["", "short read", f"{READ}", f"{READ} admin", f"{READ} read write x"])

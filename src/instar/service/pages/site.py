@@ -56,8 +56,9 @@ Query = dict[str, str]
 class Site:
     """All pages over one database."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, *, needs_token: bool = False) -> None:
         self.database = database
+        self.needs_token = needs_token
         self.templates = Environment(
             loader=PackageLoader("instar.service.pages"), autoescape=True, undefined=StrictUndefined
         )
@@ -94,8 +95,14 @@ class Site:
         except ValueError as error:
             return self._render("problem.html", 400, title="Not here", message=str(error))
 
+    def sign_in(self, wanted: str, problem: str | None, status: int) -> Response:
+        """Return the form to sign in with, which leads to the page that was wanted."""
+        return self._render(
+            "sign_in.html", status, title="Sign in", wanted=wanted, problem=problem, signed=False
+        )
+
     def _render(self, template: str, status: int = 200, **values: Any) -> Response:  # noqa: ANN401 -- of pages
-        values.setdefault("query", {"q": "", "kind": ""})
+        values = {"query": {"q": "", "kind": ""}, "signed": self.needs_token, **values}
         text = self.templates.get_template(template).render(**values)
         return Response(text, status, _HEADERS, media_type="text/html; charset=utf-8")
 

@@ -14,12 +14,12 @@ from instar.spark.native.filters import Filters
 from instar.spark.native.relay import relayed
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from instar.spark.native.gateway import Gateway
     from instar.table.read.report import ScanReport
 
-__all__ = ["FileGroup", "FileSource", "Keeper", "Listing", "PartIndex", "find_index"]
+__all__ = ["FileGroup", "FileSource", "Keeper", "Listing", "PartIndex", "TableOrigin", "find_index"]
 
 _numbers = itertools.count(1)
 _indexes: WeakValueDictionary[int, PartIndex] = WeakValueDictionary()
@@ -55,6 +55,14 @@ class Keeper:
         implements = ("java.lang.Runnable",)
 
 
+class TableOrigin(NamedTuple):
+    """Which table files belong to: its store, its name for lineage, its columns by their names in files."""
+
+    namespace: str
+    name: str
+    columns: Mapping[str, str]
+
+
 class FileSource(ABC):
     """Where an index gets its files from."""
 
@@ -68,6 +76,10 @@ class FileSource(ABC):
 
     def report(self, filters: Filters) -> ScanReport | None:  # noqa: ARG002 -- for those that have one
         """Report on a scan with these filters, if there is anything to say of it."""
+        return None
+
+    def origin(self) -> TableOrigin | None:
+        """Return the table that the files belong to, if it is one that others know."""
         return None
 
 
@@ -116,6 +128,10 @@ class PartIndex:
     def report(self, filters: Filters) -> ScanReport | None:
         """Report on a scan with these filters, if there is anything to say of it."""
         return self._source.report(filters)
+
+    def origin(self) -> TableOrigin | None:
+        """Return the table that the files belong to, if it is one that others know."""
+        return self._source.origin()
 
     def refresh(self) -> None:
         """Do nothing: every listing is fresh."""

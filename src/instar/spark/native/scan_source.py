@@ -16,9 +16,11 @@ import numpy as np
 from instar.errors import UsageError
 from instar.schema import List, Map, Struct
 from instar.spark.native.audit import check_skipped
-from instar.spark.native.file_index import FileGroup, FileSource, Listing
+from instar.spark.native.file_index import FileGroup, FileSource, Listing, TableOrigin
+from instar.spark.native.names import by_column_name
 from instar.spark.native.taken import lay_out, words_in_file, words_in_plan
 from instar.state.chunk import TIMES
+from instar.stream.stamp import dataset_name
 from instar.table.read.audit import resolve_policy
 from instar.table.read.pruning import Condition
 from instar.table.read.report import report_scan
@@ -31,7 +33,7 @@ if TYPE_CHECKING:
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
     from instar.spark.native.taken import Words
-    from instar.state import ConfigValue
+    from instar.state import ConfigValue, TableState
     from instar.table import Services
     from instar.table.log.part_set import PartSet
     from instar.table.log.pin import Pin
@@ -121,6 +123,11 @@ class ScanSource(FileSource):
         mode = self._policy(plan).mode
         return report_scan(self._services.chunks, plan.state, self._branch.parts(plan), condition, mode)
 
+    def origin_in(self, state: TableState) -> TableOrigin:
+        """Return the table of a state, with the columns that are read."""
+        columns = {name: field.name for name, field in by_column_name(self._fields).items()}
+        return TableOrigin(self._services.blob.url, dataset_name(state), columns)
+
     def _policy(self, plan: SnapshotPlan) -> Policy:
         return resolve_policy(
             self._options, _session_options(self._gateway), plan.state.options, self._services.defaults
@@ -200,6 +207,10 @@ class SnapshotSource(ScanSource):
     def report(self, filters: Filters) -> ScanReport:
         """Report on a scan of the snapshot with these filters."""
         return self.explain(self._plan, filters)
+
+    def origin(self) -> TableOrigin:
+        """Return the table of the snapshot."""
+        return self.origin_in(self._plan.state)
 
 
 def _words_of_parts(parts: PartSet) -> dict[int, bytes]:

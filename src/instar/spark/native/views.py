@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.schema import Field
+    from instar.spark.native.file_index import TableOrigin
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
     from instar.state import ConfigValue, TableState
@@ -195,6 +196,10 @@ class _FollowingSource(ScanSource):
         """Report on a scan of the current state with these filters."""
         plan = self._following.readable()
         return None if self.is_idle(plan) else self.explain(plan, filters)
+
+    def origin(self) -> TableOrigin:
+        """Return the table that is followed."""
+        return self.origin_in(self._following.readable().state)
 
 
 def following_frame(spark: SparkSession, services: Services, log: TableLog) -> DataFrame:

@@ -15,8 +15,10 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 
 from instar.errors import DataMismatchError, UsageError
 from instar.parts import TS, PartLimits
+from instar.reporting import RunOutput, reported
 from instar.spark.write.incoming import has_months, incoming_schema
 from instar.spark.write.store import conformed
+from instar.stream.stamp import dataset_name
 from instar.table.write.append import resume_write
 from instar.table.write.evolving import Evolution, resolve_writer
 from instar.table.write.store import StoredPart, StoringPlan, store_parts
@@ -29,7 +31,7 @@ if TYPE_CHECKING:
 
     from instar.schema import Schema
     from instar.spark.source.table_options import TableOptions
-    from instar.table import Lease
+    from instar.table import Lease, Services, TableLog
 
 __all__ = ["BatchSink", "BegunWrite", "StreamSink", "begin_sink"]
 
@@ -119,11 +121,21 @@ class _Sink:
             token = f"{found[0].query}/{batch}"
         with self._options.open() as (services, log):
             if parts:
-                begun = found[0].begun
-                write = resume_write(services, log, begun.storing.table_id, begun.storing.write_id)
-                write.commit(parts, begun.schema_id, evolved=begun.evolved, token=token)
+                self._commit(services, log, found[0].begun, parts, token)
             for lease in {message.begun.lease for message in found}:
                 services.leases.release(lease)
+
+    def _commit(
+        self, services: Services, log: TableLog, begun: BegunWrite, parts: list[StoredPart], token: str | None
+    ) -> None:
+        location = services.blob.url
+        with reported("apply" if begun.updates else "append", location, log.name) as run:
+            write = resume_write(services, log, begun.storing.table_id, begun.storing.write_id)
+            state, entry = write.commit(parts, begun.schema_id, evolved=begun.evolved, token=token)
+            if run.wanted:
+                rows = sum(one.part.rows for one in parts) if entry is not None else 0
+                schema = state.history.schemas[begun.schema_id] if begun.evolved is None else begun.evolved
+                run.outputs.append(RunOutput(location, dataset_name(state), schema, str(state.seqno), rows))
 
     def give_up(self, messages: Sequence[WriterCommitMessage | None]) -> None:
         """Leave what was stored to the next vacuum."""

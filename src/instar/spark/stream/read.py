@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
     from instar.schema import Field
+    from instar.spark.native.file_index import TableOrigin
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
     from instar.state import ConfigValue
@@ -59,6 +60,10 @@ class RangeSource(ScanSource):
     def size(self) -> int:
         """Return the size of all files."""
         return self._size
+
+    def origin(self) -> TableOrigin | None:
+        """Return what the tables of this kind are called together."""
+        return self.origin_in(self._plans[0].state) if self._plans else None
 
     def report(self, filters: Filters) -> ScanReport:
         """Report on a scan of all tables with these filters."""
