@@ -97,6 +97,9 @@ class UnreliableBlob:
     def location(self, key: str) -> str:
         return self._blob.location(key)
 
+    def elsewhere(self, url: str) -> Blob:
+        return UnreliableBlob(self._blob.elsewhere(url), self._faults)
+
     def put(self, key: str, data: Data) -> None:
         self._faults.call("put", key, lambda: self._blob.put(key, data))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
@@ -19,10 +20,12 @@ from instar.schema.matching import match_by_name
 from instar.state.commands import configure, evolve
 from instar.stream.stamp import dataset_name
 from instar.table import VacuumReport, check_clock, vacuum_table
+from instar.table.housekeeping.analyze import analyze_table
 from instar.table.housekeeping.compaction import compact_table, find_goals, find_work
 from instar.table.housekeeping.retention import retain_table
 from instar.table.housekeeping.rewrite import rewrite_parts
 from instar.table.read.order import arrange_parts
+from instar.table.write.adopt import adopt_files
 from instar.table.write.evolving import Evolution
 from instar.table.write.retract import delete_local
 from instar.table.write.rows import WriteOptions
@@ -42,11 +45,13 @@ if TYPE_CHECKING:
     from instar.schema import SchemaLike
     from instar.state import ConfigValue, Step, TableState
     from instar.table import Committed, Services, TableLog
+    from instar.table.housekeeping.analyze import AnalysisReport
     from instar.table.housekeeping.compaction import CompactionReport
     from instar.table.housekeeping.plan import CompactionJob
     from instar.table.housekeeping.retention import RetentionReport
     from instar.table.housekeeping.rewrite import Output, Work
     from instar.table.read.report import ScanReport
+    from instar.table.write.adopt import AdoptionReport
 
 __all__ = ["GRACE_MS", "Table"]
 
@@ -149,6 +154,35 @@ class Table:
             token, evolve, updates=True, expected_upper=expected_upper, former_names=former_names
         )
         return write_data(self._services, self._log, changes, options)
+
+    def adopt(
+        self,
+        paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+        *,
+        evolve: bool = False,
+        tell: Callable[[int, int], None] | None = None,
+    ) -> AdoptionReport:
+        """Make Parquet files that others wrote part of the table, where they lie.
+
+        `paths` are files and directories, or URLs of an object store. Columns are matched by name, and what a
+        path tells, such as `day=2026-11-15`, is a column too. Files are read where they are, never moved,
+        and deleted only by `purge(…, adopted="delete")`. A file that was taken before is left out, also after
+        a compaction has rewritten its rows.
+
+        With `evolve`, missing columns are added and too narrow ones are widened in the same commit; without,
+        they raise `DataMismatchError`, and nothing is taken. `tell` hears how many files have been looked at,
+        of how many. A file that is changed or removed later raises `AdoptedFileError` whenever it is read.
+        """
+        chosen = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+        return adopt_files(self._services, self._log, chosen, evolve=evolve, tell=tell)
+
+    def analyze(self, *, tell: Callable[[int, int], None] | None = None) -> AnalysisReport:
+        """Read adopted files once, and keep statistics of them, so that queries can skip them.
+
+        Until then they are skipped only by what their paths and the trustworthy part of their footers tell.
+        `tell` hears how many bytes are done, of how many.
+        """
+        return analyze_table(self._services, self._log, tell=tell)
 
     def delete(self, where: str, spark: SparkSession | None = None) -> Commit:
         """Retract the rows for which a Spark SQL condition is true: all that are there now, or none.

@@ -32,6 +32,7 @@
     │   └── WriterFencedError
     ├── CommitOutcomeUnknownError       look before retrying
     ├── CorruptTableError               stop: stored bytes are not what was written
+    │   └── AdoptedFileError            a file that others wrote is gone, or has been changed: put it back
     ├── NegativeCountError              a row was retracted more often than it was added: add it back
     ├── CountOverflowError              a row is there more often than 64 bits can count: retract some
     ├── SkippingViolationError          a proof about a part was wrong: read everything, and report it
@@ -57,6 +58,7 @@ from instar.errors.conflict import (
 from instar.errors.dispositions import DISPOSITIONS, Disposition, disposition
 from instar.errors.evolution import FencedError, IncompatibleSchemaError, ReaderFencedError, WriterFencedError
 from instar.errors.integrity import (
+    AdoptedFileError,
     CorruptTableError,
     CountOverflowError,
     NegativeCountError,
@@ -92,6 +94,7 @@ from instar.errors.usage import (
 
 __all__ = [
     "DISPOSITIONS",
+    "AdoptedFileError",
     "AmbiguousEvolutionError",
     "ColumnNotFoundError",
     "CommitOutcomeUnknownError",

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from instar.errors.base import InstarError
 
-__all__ = ["CorruptTableError", "CountOverflowError", "NegativeCountError", "SkippingViolationError"]
+__all__ = [
+    "AdoptedFileError",
+    "CorruptTableError", 
+    "CountOverflowError",
+    "NegativeCountError",
+    "SkippingViolationError",
+]
 
 
 class CorruptTableError(InstarError):
@@ -18,6 +24,21 @@ class CorruptTableError(InstarError):
         self.missing = missing
         super().__init__(
             f"{what} is corrupt: {why}. Restore this object from a backup; instar will not guess."
+        )
+
+
+class AdoptedFileError(CorruptTableError):
+    """A file that a table has adopted is missing, or is not the file that was adopted."""
+
+    code = "adopted-file"
+
+    def __init__(self, location: str, why: str, *, missing: bool = False) -> None:
+        self.what = location
+        self.why = why
+        self.missing = missing
+        super(CorruptTableError, self).__init__(
+            f"cannot read the adopted file {location}: {why}. Put the file back as it was: the table has no "
+            "other copy of its rows."
         )
 
 

@@ -1,9 +1,12 @@
 """Parts: Arrow data in the layout of a schema, written as Parquet files with statistics, and read back."""
 
+from instar.parts.adopted import path_value
+from instar.parts.adopting import adopted_stats, check_foreign, foreign_nanos
 from instar.parts.choice import RowChoice
 from instar.parts.conform import Conformer, conform
 from instar.parts.consolidate import consolidate, expand, snapshot_rows
 from instar.parts.curve import MOST_FIELDS, Curve
+from instar.parts.foreign import ForeignFile, inspect_file
 from instar.parts.incoming import (
     ArrowData,
     NewColumn,
@@ -17,10 +20,17 @@ from instar.parts.layout import DIFF, TS
 from instar.parts.merge import merge_runs
 from instar.parts.probe import Probe
 from instar.parts.read import needed_fields, read_part
-from instar.parts.rows import compare_bounds, decode_row, may_overlap
+from instar.parts.rows import compare_bounds, decode_row, encode_limits, may_overlap
 from instar.parts.sort import rank_rows, sort_indices, sort_rows
 from instar.parts.split import write_parts
-from instar.parts.statistics import STATS_BUDGET, column_stats, compute_stats, key_stats, present_fields
+from instar.parts.statistics import (
+    STATS_BUDGET,
+    column_stats,
+    compute_stats,
+    fit_budget,
+    key_stats,
+    present_fields,
+)
 from instar.parts.write import NewPart, PartLimits, RowOrder, write_part
 
 __all__ = [
@@ -31,20 +41,27 @@ __all__ = [
     "ArrowData",
     "Conformer",
     "Curve",
+    "ForeignFile",
     "NewColumn",
     "NewPart",
     "PartLimits",
     "Probe",
     "RowChoice",
     "RowOrder",
+    "adopted_stats",
     "as_table",
+    "check_foreign",
     "column_stats",
     "compare_bounds",
     "compute_stats",
     "conform",
     "consolidate",
     "decode_row",
+    "encode_limits",
     "expand",
+    "fit_budget",
+    "foreign_nanos",
+    "inspect_file",
     "key_stats",
     "may_overlap",
     "merge_runs",
@@ -52,6 +69,7 @@ __all__ = [
     "needed_types",
     "new_columns",
     "open_stream",
+    "path_value",
     "present_fields",
     "rank_rows",
     "read_part",

@@ -175,12 +175,12 @@ def _check_objects(frame: Any) -> None:  # noqa: ANN401 -- Polars may be absent
             raise DataMismatchError(name, "it holds Python objects, which no column can. Convert them first")
 
 
-def new_columns(incoming: pa.Schema, schema: Schema) -> tuple[NewColumn, ...]:
+def new_columns(incoming: pa.Schema, schema: Schema | None) -> tuple[NewColumn, ...]:
     """Return the columns and struct members that a table would need to hold the data, all nullable.
 
-    They are in an order in which `SchemaUpdate.add_column` can add them.
+    They are in an order in which `SchemaUpdate.add_column` can add them. Without a schema, they are all new.
     """
-    return tuple(_new_members(list(incoming), schema.fields, ()))
+    return tuple(_new_members(list(incoming), () if schema is None else schema.fields, ()))
 
 
 def _new_members(

@@ -6,7 +6,7 @@ for the caller to say.
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final, Union
 
 import numpy as np
@@ -14,7 +14,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec.structs import replace
 
-from instar.errors import CorruptTableError, NotFoundError, StorageError, UsageError
+from instar.errors import AdoptedFileError, CorruptTableError, NotFoundError, StorageError, UsageError
+from instar.parts.adopted import BATCH_ROWS, AdoptedColumns
+from instar.parts.foreign import open_foreign
 from instar.parts.layout import DIFF, KEY, TS, file_schema, parquet_leaves, update_schema
 from instar.schema import Field, List, Map, Names, Primitive, Schema, Struct, Type, plan_migration
 
@@ -61,7 +63,7 @@ def read_part(  # noqa: PLR0913 -- each is something that a reader may ask for
     """
     if updates and part.ts_min is None and ts is None:
         raise UsageError("the time of a part without times of its own is that of its batch: give it as ts")
-    projected = needed_fields(written, reader)
+    projected = needed_fields(written, reader) if part.adopted is None else _needed_columns(written, reader)
     migration = plan_migration(projected, reader, names)
     stored = [name for name in (TS, DIFF) if updates and _is_stored(part, name)]
     columns = [leaf.path for leaf in parquet_leaves(projected)] + stored
@@ -71,12 +73,17 @@ def read_part(  # noqa: PLR0913 -- each is something that a reader may ask for
     if choice is not None:
         choice.check(part)
     with _opened(source, part) as file:
-        _check_columns(file, projected, stored, part)
-        groups = None if probe is None else probe.row_groups(file.metadata, written)
+        adopted = None if part.adopted is None else AdoptedColumns(file, part, projected)
+        if adopted is None:
+            _check_columns(file, projected, stored, part)
+        columns = columns if adopted is None else adopted.names
+        groups = None if probe is None or adopted is not None else probe.row_groups(file.metadata, written)
         for first, found in _batches(file, columns, part, choice, groups):
-            _check_types(found, projected, stored, part)
+            if adopted is None:
+                _check_types(found, projected, stored, part)
             mask = None if choice is None else choice.mask(first, found.num_rows)
             batch = found if mask is None else found.filter(pa.array(mask))
+            batch = batch if adopted is None else adopted.conform(batch)
             own = batch.select(range(len(projected.fields)))
             arrays = migration.apply(own).columns
             if updates:
@@ -95,6 +102,13 @@ def needed_fields(written: Schema, reader: Schema) -> Schema:
     """
     fields = _needed(written.fields, reader.fields) or (_cheapest(written.fields),)
     return Schema(fields)
+
+
+def _needed_columns(written: Schema, reader: Schema) -> Schema:
+    """Return the top-level fields that the reader has too, or any one: others' structs are read whole."""
+    wanted = {field.id for field in reader.fields}
+    fields = tuple(field for field in written.fields if field.id in wanted)
+    return Schema(fields or (min(written.fields, key=lambda field: _cost(field.type)),))
 
 
 def _needed(written: tuple[Field, ...], reader: tuple[Field, ...]) -> tuple[Field, ...]:
@@ -169,6 +183,10 @@ def _constant(value: int | None, length: int) -> pa.Array:
 
 @contextmanager
 def _opened(source: Source, part: Part) -> Iterator[pq.ParquetFile]:
+    if part.adopted is not None:
+        with _opened_adopted(source, part) as file:
+            yield file
+        return
     if isinstance(source, bytes):
         source = pa.py_buffer(source)
     if isinstance(source, pa.Buffer):
@@ -183,6 +201,20 @@ def _opened(source: Source, part: Part) -> Iterator[pq.ParquetFile]:
         if named != part.key.encode():
             shown = named.decode(errors="backslashreplace")
             raise CorruptTableError(f"part {part.key}", f"its file says that it is {shown!r}")
+        yield file
+
+
+@contextmanager
+def _opened_adopted(source: Source, part: Part) -> Iterator[pq.ParquetFile]:
+    """Open a file that others wrote, and make sure that it is the one that was adopted."""
+    assert part.adopted is not None  # noqa: S101 -- for the type checker
+    with ExitStack() as opened:
+        with _corrupt_if_unreadable(part):
+            if isinstance(source, str):
+                source = opened.enter_context(pa.OSFile(source))
+            file, footer = opened.enter_context(open_foreign(source))
+        if footer != part.adopted.footer or file.metadata.num_rows != part.rows:
+            raise AdoptedFileError(part.key, "it is another file than the one that was adopted")
         yield file
 
 
@@ -208,10 +240,9 @@ def _batches(
     runs = [[at] for at in range(len(sizes)) if at not in unread] if unread else [list(range(len(sizes)))]
     for run in runs:
         at, end = starts[run[0]] if run else 0, starts[run[-1] + 1] if run else 0
+        size = max([1, *sizes]) if part.adopted is None else BATCH_ROWS
         # One key is found sooner than threads are handed their work.
-        batches = file.iter_batches(
-            max([1, *sizes]), row_groups=run, columns=columns, use_threads=groups is None
-        )
+        batches = file.iter_batches(size, row_groups=run, columns=columns, use_threads=groups is None)
         while True:
             with _corrupt_if_unreadable(part):
                 batch = next(batches, None)
@@ -257,10 +288,14 @@ def _corrupt_if_unreadable(part: Part) -> Iterator[None]:
     try:
         yield
     except (NotFoundError, FileNotFoundError) as error:
+        if part.adopted is not None:
+            raise AdoptedFileError(part.key, "it is missing", missing=True) from error
         raise CorruptTableError(f"part {part.key}", "its file is missing") from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if getattr(error, "errno", None) is not None:
             raise StorageError(f"reading part {part.key}", str(error)) from error
+        if part.adopted is not None:
+            raise AdoptedFileError(part.key, str(error).strip()) from error
         raise CorruptTableError(f"part {part.key}", str(error)) from error
 
 

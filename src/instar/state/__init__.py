@@ -16,11 +16,12 @@ from instar.state.commits import (
     Start,
     Step,
 )
-from instar.state.parts import Batch, BatchHeader, ChunkRef, Part, Place, PlacedPart
+from instar.state.parts import Adopted, Batch, BatchHeader, ChunkRef, Part, Place, PlacedPart
 from instar.state.retractions import Retraction, SheetRef
 from instar.state.table_state import TableState, TokenRecord, Totals, apply, check_follows, rebase
 
 __all__ = [
+    "Adopted",
     "Appended",
     "Batch",
     "BatchHeader",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = [
+    "ADOPTED",
     "FILES",
     "PLACES",
     "ROWS",
@@ -39,6 +40,7 @@ PLACES: Final = "places"
 TIMES: Final = "times"
 FILES: Final = "files"
 ROWS: Final = "rows"
+ADOPTED: Final = "adopted"
 
 FIXED_GROUPS: Final = {
     PLACES: pa.schema(
@@ -57,8 +59,12 @@ FIXED_GROUPS: Final = {
     ),
     FILES: pa.schema([("key", pa.string()), ("rows", pa.int64()), ("size", pa.int64())]),
     ROWS: pa.schema([("first_row", pa.binary()), ("last_row", pa.binary())]),
+    ADOPTED: pa.schema([("adopted", pa.binary())]),
 }
-"""The groups that every chunk has; statistics are in one group a field, `f<id>`."""
+"""The groups that every chunk has; statistics are in one group a field, `f<id>`.
+
+That of adopted files is left out where there are none.
+"""
 
 _CODEC: Final = pa.Codec("zstd")
 _DIGEST_SIZE: Final = 16
@@ -106,6 +112,8 @@ def encode_chunk(
     pieces: list[bytes] = []
     offset = 0
     for name, batch in groups.items():
+        if name == ADOPTED and batch.column(0).null_count == batch.num_rows:
+            continue
         raw = batch.serialize()
         piece = _CODEC.compress(raw, asbytes=True)
         described = (

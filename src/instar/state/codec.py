@@ -44,6 +44,7 @@ class Rollup(msgspec.Struct, frozen=True, array_like=True):
     sheets: tuple[SheetRef, ...] = ()
     touches: tuple[Removal, ...] = ()
     touches_since: int = 0
+    adopted: str | None = None
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -91,6 +92,7 @@ def encode_rollup(state: TableState) -> bytes:
             state.sheets,
             state.touches,
             state.touches_since,
+            state.adopted,
         )
     )
 
@@ -121,6 +123,7 @@ def decode_rollup(data: bytes, *, what: str) -> TableState:
         rollup.sheets,
         rollup.touches,
         rollup.touches_since,
+        rollup.adopted,
     )
 
 

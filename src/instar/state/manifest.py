@@ -8,19 +8,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 
 from instar.schema import Field, History, List, Map, Schema
-from instar.state.chunk import FILES, FIXED_GROUPS, PLACES, ROWS, TIMES, group_name
+from instar.state.chunk import ADOPTED, FILES, FIXED_GROUPS, PLACES, ROWS, TIMES, group_name
 from instar.stats import FieldStats, bounds_columns, cast_bounds, null_bounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from instar.state.parts import BatchHeader, PlacedPart
+    from instar.state.parts import BatchHeader, Part, PlacedPart
 
-__all__ = ["Columns", "columns_of_parts", "complete_bounds", "concat_columns", "stats_fields", "with_header"]
+__all__ = [
+    "Columns",
+    "columns_of_parts",
+    "complete_bounds",
+    "concat_columns",
+    "no_adopted",
+    "stats_fields",
+    "with_header",
+]
 
 Columns = dict[str, pa.RecordBatch]
 
@@ -59,6 +68,7 @@ def columns_of_parts(parts: Sequence[PlacedPart], history: History) -> Columns:
             [part.size for part in values],
         ),
         ROWS: _fixed(ROWS, [part.first_row for part in values], [part.last_row for part in values]),
+        ADOPTED: _fixed(ADOPTED, [_encode_adopted(part) for part in values]),
     }
     known = {header.schema_id: frozenset[int]() for header in headers}
     for schema_id in known:
@@ -70,6 +80,11 @@ def columns_of_parts(parts: Sequence[PlacedPart], history: History) -> Columns:
         ]
         columns[group_name(field.id)] = bounds_columns(stats, field.type)
     return columns
+
+
+def no_adopted(parts: int) -> pa.RecordBatch:
+    """Return the group of a chunk that has left it out: no part is an adopted file."""
+    return _fixed(ADOPTED, [None] * parts)
 
 
 def complete_bounds(
@@ -104,6 +119,10 @@ def with_header(columns: Columns, header: BatchHeader | None) -> Columns:
 def concat_columns(pieces: Sequence[Columns]) -> Columns:
     """Put the same groups of several pieces together."""
     return {name: pa.concat_batches([piece[name] for piece in pieces]) for name in pieces[0]}
+
+
+def _encode_adopted(part: Part) -> bytes | None:
+    return None if part.adopted is None else msgspec.msgpack.encode(part.adopted)
 
 
 def _fixed(name: str, *lists: list[Any]) -> pa.RecordBatch:

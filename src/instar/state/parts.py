@@ -16,7 +16,7 @@ from instar.stats import FieldStats
 if TYPE_CHECKING:
     from instar.state.retractions import Retraction, SheetRef
 
-__all__ = ["Batch", "BatchHeader", "ChunkRef", "Part", "Place", "PlacedPart"]
+__all__ = ["Adopted", "Batch", "BatchHeader", "ChunkRef", "Part", "Place", "PlacedPart"]
 
 
 class Place(NamedTuple):
@@ -26,11 +26,27 @@ class Place(NamedTuple):
     ordinal: int
 
 
+class Adopted(msgspec.Struct, frozen=True, array_like=True):
+    """What is known of a file that others wrote, which is read where it lies, by the names of its columns.
+
+    `footer` is the BLAKE2b-16 digest of its Parquet footer, and `modified_ms` when it was last written: whoever
+    finds another has another file. `values` are the columns that its path tells, by field id, as text. `nanos`
+    are the fields that it holds in nanoseconds. `analyzed` says that its statistics come from its rows.
+    """
+
+    footer: bytes
+    modified_ms: int
+    values: dict[int, str | None] = {}
+    nanos: tuple[int, ...] = ()
+    analyzed: bool = False
+
+
 class Part(msgspec.Struct, frozen=True, array_like=True):
     """One immutable Parquet file, and what is known of it without opening it.
 
     `ts_min` and `ts_max` are None where every row has the time of its batch, which is then `upper - 1`.
     `first_row` and `last_row` are the least and the greatest row, encoded by whoever wrote the part.
+    Where `adopted` is set, the key is a path or URL outside the store.
     """
 
     key: str
@@ -45,6 +61,7 @@ class Part(msgspec.Struct, frozen=True, array_like=True):
     first_row: bytes | None = None
     last_row: bytes | None = None
     stats: dict[int, FieldStats] = {}
+    adopted: Adopted | None = None
 
 
 class BatchHeader(msgspec.Struct, frozen=True, array_like=True):

@@ -119,6 +119,7 @@ class TableState:
     sheets: tuple[SheetRef, ...] = ()
     touches: tuple[Removal, ...] = ()  # parts that rows were retracted of by position
     touches_since: int = 0  # touches of later seqnos are all in `touches`
+    adopted: str | None = None  # the key of the list of all files that were ever adopted
 
     @property
     def options(self) -> dict[str, ConfigValue]:
@@ -208,7 +209,8 @@ def _appended(state: TableState, seqno: int, step: Appended) -> TableState:
         record = TokenRecord(step.token, seqno, new.upper - 1, new.schema_id, new.rows)
         tokens = (*tokens, record)[-TOKEN_WINDOW:]
     added = _touching(_with_batch(state, seqno, new), seqno, step.places)
-    return replace(added, upper=max(new.upper, state.upper), tokens=tokens)
+    adopted = step.adopted or state.adopted
+    return replace(added, upper=max(new.upper, state.upper), tokens=tokens, adopted=adopted)
 
 
 def _touching(state: TableState, seqno: int, places: frozenset[Place]) -> TableState:

@@ -52,6 +52,9 @@ class Blob(Protocol):
     def location(self, key: str) -> str:
         """Return where the object is for others, such as Spark: an absolute path or a URL."""
 
+    def elsewhere(self, url: str) -> Blob:
+        """Return the blobs at another place, opened with the same options."""
+
     def put(self, key: str, data: Data) -> None:
         """Write or overwrite an object. The backend may repeat the request: the result is the same."""
 

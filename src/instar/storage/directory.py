@@ -24,7 +24,8 @@ from instar.errors import (
     StorageError,
     StorageTimeoutError,
 )
-from instar.storage.blob import Data, StoredObject
+from instar.storage.blob import Blob, Data, StoredObject
+from instar.storage.objects import ObjectBlob
 from instar.storage.keys import check_key, check_prefix
 
 if TYPE_CHECKING:
@@ -62,6 +63,9 @@ class DirectoryBlob:
     def location(self, key: str) -> str:
         check_key(key)
         return f"{self._root}/{key}"
+
+    def elsewhere(self, url: str) -> Blob:
+        return ObjectBlob.open(url)
 
     def put(self, key: str, data: Data) -> None:
         path = self._path(key)

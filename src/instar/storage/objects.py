@@ -34,7 +34,7 @@ from instar.errors import (
     StorageTimeoutError,
     UsageError,
 )
-from instar.storage.blob import Data, StoredObject
+from instar.storage.blob import Blob, Data, StoredObject
 from instar.storage.keys import check_key, check_prefix
 
 if TYPE_CHECKING:
@@ -128,6 +128,9 @@ class ObjectBlob:
     def location(self, key: str) -> str:
         check_key(key)
         return f"{self._url}/{key}"
+
+    def elsewhere(self, url: str) -> Blob:
+        return type(self).open(url, self._options)
 
     def put(self, key: str, data: Data) -> None:
         where = self.location(key)

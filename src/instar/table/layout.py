@@ -7,6 +7,7 @@ from typing import Final
 __all__ = [
     "MARKER",
     "TABLES",
+    "adoption_key",
     "chunk_key",
     "lease_key",
     "leases",
@@ -58,6 +59,11 @@ def sheet_key(table_id: str, write_id: str, number: int) -> str:
 def write_of(key: str) -> str:
     """Return the id of the write that a part, a chunk or a sheet belongs to."""
     return key.rpartition("/")[2].partition("-")[0]
+
+
+def adoption_key(table_id: str, write_id: str) -> str:
+    """Return the key of a list of adopted files; like a part, it tells the write that it belongs to."""
+    return f"{table_root(table_id)}/adoptions/{write_id}-0"
 
 
 def part_key(table_id: str, write_id: str, number: int | str) -> str:

@@ -198,6 +198,8 @@ class _Sweep:
                 self._reach_rollup(seqno)
         for entry in self._log.entries(self._end):
             for step in entry.commit.steps:
+                if isinstance(step, Appended):
+                    self._keys.add(step.adopted or "")
                 if isinstance(step, Appended | Compacted) and step.batch is not None:
                     self._keys.update(part.key for part in step.batch.parts)
                     self._keys.update(sheet.key for sheet in step.batch.sheets)
@@ -210,6 +212,7 @@ class _Sweep:
         self._keys.add(rollup_key(self._table_id, seqno))
         self._keys.update(ref.key for ref in rolled.chunks)
         self._keys.update(ref.key for ref in rolled.sheets)
+        self._keys.add(rolled.adopted or "")
         self._keys.update(load_parts(self._services.chunks, rolled, groups=(FILES,)).keys)
 
     def _reach_chunk(self, ref: ChunkRef) -> None:

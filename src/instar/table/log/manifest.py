@@ -16,8 +16,17 @@ import pyarrow as pa
 
 from instar.errors import CorruptTableError, NotFoundError
 from instar.schema import parse_type_ddl
-from instar.state.chunk import FILES, FIXED_GROUPS, PLACES, TIMES, decode_directory, decode_group, group_name
-from instar.state.manifest import columns_of_parts, complete_bounds, concat_columns, with_header
+from instar.state.chunk import (
+    ADOPTED,
+    FILES,
+    FIXED_GROUPS,
+    PLACES,
+    TIMES,
+    decode_directory,
+    decode_group,
+    group_name,
+)
+from instar.state.manifest import columns_of_parts, complete_bounds, concat_columns, no_adopted, with_header
 from instar.stats import bounds_columns
 from instar.table.log.part_set import PartSet, keep_rows
 from instar.table.log.sheets import SheetReader
@@ -116,6 +125,7 @@ def load_parts(
     """
     refs = chunk_refs(state)
     removed = state.unfolded()
+    groups = (*groups, ADOPTED) if FILES in groups else groups  # a key alone does not tell how to read it
     fixed = tuple(dict.fromkeys((*((PLACES,) if removed else ()), FILES, *groups)))
 
     def load(ref: ChunkRef) -> Columns:
@@ -188,6 +198,8 @@ def chunk_columns(
     names = [group_name(field.id) for field in fields]
     found = reader.groups(ref, [*fixed, *names])
     schema_id = reader.directory(ref).schema_id
+    if ADOPTED in fixed and ADOPTED not in found:
+        found[ADOPTED] = no_adopted(ref.parts)
     columns = with_header({name: found[name] for name in fixed}, ref.header)
     for field, name in zip(fields, names, strict=True):
         columns[name] = complete_bounds(found.get(name), field, columns[FILES], history, schema_id)

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from instar.state import Part, Place
-from instar.state.chunk import FILES, FIXED_GROUPS, PLACES, TIMES, field_of_group
+from instar.state import Adopted, Part, Place
+from instar.state.chunk import ADOPTED, FILES, FIXED_GROUPS, PLACES, TIMES, field_of_group
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -132,6 +133,18 @@ class PartSet:
         """The key and the size of each part."""
         return list(zip(self.keys, self.columns[FILES].column("size").to_pylist(), strict=True))
 
+    @cached_property
+    def adopted(self) -> dict[int, Adopted]:
+        """The files that others wrote, by their position in the set."""
+        column = self.columns[ADOPTED].column(0)
+        if column.null_count == len(column):
+            return {}
+        return {
+            at: msgspec.msgpack.decode(data, type=Adopted)
+            for at, data in enumerate(column.to_pylist())
+            if data is not None
+        }
+
     @property
     def bytes(self) -> int:
         """The size of all parts together."""
@@ -157,7 +170,7 @@ class PartSet:
     def written(self, history: History) -> Iterator[WrittenPart]:
         """Yield the parts one by one, with what it takes to read them."""
         rows = zip(self.columns[FILES].to_pylist(), self.columns[TIMES].to_pylist(), strict=True)
-        positions = self.positions
+        positions, adopted = self.positions, self.adopted
         for at, (file, times) in enumerate(rows):
             part = Part(
                 file["key"],
@@ -167,6 +180,7 @@ class PartSet:
                 ts_max=times["ts_max"],
                 diff_min=times["diff_min"],
                 diff_max=times["diff_max"],
+                adopted=adopted.get(at),
             )
             schema = history.schemas[times["schema_id"]]
             yield WrittenPart(part, times["upper"] - 1, schema, positions.get(at))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -11,6 +10,8 @@ import pyarrow.compute as pc
 
 from instar.parts import TS, RowChoice, read_part, snapshot_rows
 from instar.schema import Schema, plan_migration
+from instar.table.blob_file import BlobFile
+from instar.table.outside import open_outside
 from instar.table.read.selection import found_violation, select_parts
 from instar.table.read.snapshot import check_fence
 
@@ -170,44 +171,11 @@ def read_written(
 
 def _open(blob: Blob, part: Part) -> str | pa.NativeFile:
     """Open a part so that only what is needed of it is fetched."""
+    if part.adopted is not None:
+        return part.key if part.key.startswith("/") else open_outside(blob, part.key, part.size)
     location = blob.location(part.key)
     return (
         location
         if Path(location).is_absolute()
-        else pa.PythonFile(_BlobFile(blob, part.key, part.size), mode="r")
+        else pa.PythonFile(BlobFile(blob, part.key, part.size), mode="r")
     )
-
-
-class _BlobFile(io.RawIOBase):
-    """A stored object as a file: every read is a request for a range."""
-
-    def __init__(self, blob: Blob, key: str, size: int) -> None:
-        super().__init__()
-        self._blob = blob
-        self._key = key
-        self._size = size
-        self._at = 0
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
-        self._at = base + offset
-        return self._at
-
-    def size(self) -> int:
-        return self._size
-
-    def read(self, size: int | None = -1) -> bytes:
-        left = max(0, self._size - self._at)
-        length = left if size is None or size < 0 else min(size, left)
-        data = self._blob.get_ranges(self._key, [(self._at, length)])[0] if length else b""
-        self._at += length
-        return data

@@ -153,6 +153,7 @@ class PartWriter:
         discard: bool = False,
         evolved: Schema | None = None,
         takes: Takes | None = None,
+        adopted: tuple[str, Callable[[TableState], None]] | None = None,
     ) -> Committed:
         """Append parts as one batch.
 
@@ -161,6 +162,7 @@ class PartWriter:
         part has of its own, and with `expected_upper`, if the table moved on.
         With `evolved`, the table evolves to that schema in the same commit, and `schema_id` is its id.
         With `takes`, rows of other parts are retracted, unless others have changed the same parts meanwhile.
+        With `adopted`, its key is that of the list of adopted files; it raises if others have made another.
         """
         chunks, inline = self._laid_out(parts, schema_id, evolved)
         retractions, sheets, touched = self._taken(takes)
@@ -174,12 +176,14 @@ class PartWriter:
                 raise UpperMismatchError(current.name, expected=earliest, current=current.upper)
             if takes is not None:
                 takes.check(current)
+            if adopted is not None:
+                adopted[1](current)
             end = max(self._services.clock(), current.upper) + 1 if upper is None else upper
             batch = NewBatch(current.upper, end, schema_id, inline, chunks, retractions, sheets)
             first, after = _evolved(current, schema_id, evolved)
             then = append(
                 after,
-                Appended(batch, token, touched),
+                Appended(batch, token, touched, None if adopted is None else adopted[0]),
                 expected_upper=expected_upper,
                 present=present,
                 discard=discard,
