@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Self
 
 from instar.api.display import store_html
@@ -30,13 +31,14 @@ from instar.table import (
     write_marker,
 )
 from instar.table.log.tables import UNREADABLE, log_names
+from instar.table.write.adopt import infer_schema
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
     from instar.errors import InstarError
-    from instar.schema import SchemaLike
+    from instar.schema import Schema, SchemaLike
     from instar.state import ConfigValue
     from instar.table import Services, StoreMarker
 
@@ -74,6 +76,14 @@ class Store:
         self.initialise()
         log = create_table(self._services, name, schema, order_by=order_by, key=key, options=options)
         return Table(self._services, log)
+
+    def infer_schema(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Schema:
+        """Return a schema for a table that can adopt all Parquet files at some paths.
+
+        Every column is nullable. A column that files hold in different types has the widest of them.
+        """
+        chosen = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+        return infer_schema(self._services.blob, chosen)
 
     def table(self, name: str) -> Table:
         """Open a table, or raise `TableNotFoundError`."""

@@ -16,6 +16,7 @@ import typer.main
 from rich.text import Text
 
 from instar.cli import (
+    adopt,
     check,
     compact,
     demo,
@@ -55,6 +56,8 @@ app.add_typer(stream.app)
 app.add_typer(evolver.app)
 app.command()(check.check)
 app.command("import")(importing.import_files)
+app.command()(adopt.adopt)
+app.command()(adopt.analyze)
 app.command()(query.query)
 app.command()(lookup.lookup)
 app.command()(explain.explain)

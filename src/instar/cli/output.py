@@ -130,19 +130,30 @@ def working(what: str) -> Iterator[None]:
 
 
 @contextmanager
-def progress(what: str) -> Iterator[Callable[[int, int], None]]:
-    """Show on a terminal how many bytes are done, as whoever works tells it; say nothing when piped."""
+def progress(what: str, *, things: str | None = None) -> Iterator[Callable[[int, int], None]]:
+    """Show on a terminal how many bytes or things are done, as whoever works tells it; when piped, nothing."""
     terminal = stderr_console()
     if not terminal.is_terminal:
         yield lambda _, __: None
         return
     # Only whoever looks at a bar loads what draws it.
-    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn  # noqa: PLC0415
+    from rich.progress import (  # noqa: PLC0415
+        BarColumn,
+        DownloadColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
 
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        DownloadColumn(binary_units=True),
+        *(
+            [DownloadColumn(binary_units=True)]
+            if things is None
+            else [MofNCompleteColumn(), TextColumn(things)]
+        ),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=terminal, transient=True) as bars:

@@ -6,7 +6,7 @@ from instar.errors.base import InstarError
 
 __all__ = [
     "AdoptedFileError",
-    "CorruptTableError", 
+    "CorruptTableError",
     "CountOverflowError",
     "NegativeCountError",
     "SkippingViolationError",

@@ -1,6 +1,6 @@
-"""Reading a part that others wrote: columns by the names that they had when the file was adopted, values that
-its path tells, and nulls for what it lacks.
+"""Reading a part that others wrote: columns by name, values that its path tells, and nulls for what it lacks.
 
+Names are those that the columns of the table had when the file was adopted.
 The result is what `read.py` gives for parts of our own.
 """
 
@@ -65,7 +65,7 @@ class AdoptedColumns:
         arrays = [
             pa.repeat(path_value(self._values[field.id], field), rows)
             if field.id in self._values
-            else ready.get(field.name, None)
+            else ready.get(field.name)
             for field in self._schema.fields
         ]
         filled = [
@@ -80,16 +80,17 @@ def path_value(text: str | None, field: Field) -> pa.Scalar:
     target = arrow_type(field.type)
     if text is None:
         return pa.scalar(None, target)
+    if not _may_be_in_path(field.type):
+        raise UsageError(
+            f"column {format_path((field.name,))}: a column that is told by a path cannot be "
+            f"{format_type(field.type)}: make it a string"
+        )
     try:
-        if not _may_be_in_path(field.type):
-            raise pa.ArrowInvalid
         if isinstance(field.type, Primitive) and field.type.name == "boolean":
             return pa.scalar({"true": True, "false": False}[text.lower()])
         value = pa.scalar(text).cast(target)
     except (pa.ArrowInvalid, KeyError):
         reason = f"the path says {text!r}, which is not {format_type(field.type)}"
-        if not _may_be_in_path(field.type):
-            reason = f"a column that is told by a path cannot be {format_type(field.type)}: make it a string"
         raise UsageError(f"column {format_path((field.name,))}: {reason}") from None
     return value
 

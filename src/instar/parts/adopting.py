@@ -1,4 +1,4 @@
-"""What has to be known of a file that others wrote before a table can take it: does it fit, and what is in it.
+"""What has to be known of a file that others wrote before a table takes it: does it fit, and what is in it.
 
 What the footer leaves open is looked up in the columns that it leaves open, and in no others.
 """
@@ -153,10 +153,13 @@ def _check_calendar(field: pa.Field, array: pa.Array) -> None:
     if pa.types.is_date(array.type):
         early = pc.less(array, pa.scalar(_FIRST_DATE, pa.date32()))
     elif pa.types.is_timestamp(array.type):
-        early = pc.less(array.cast(pa.timestamp("us", "UTC")), pa.scalar(_FIRST_TIME, pa.timestamp("us", "UTC")))
+        early = pc.less(
+            array.cast(pa.timestamp("us", "UTC")), pa.scalar(_FIRST_TIME, pa.timestamp("us", "UTC"))
+        )
     elif pa.types.is_nested(array.type):
         raise DataMismatchError(
-            format_path((field.name,)), "it holds times of the old calendar of Spark 2. Import the file instead"
+            format_path((field.name,)),
+            "it holds times of the old calendar of Spark 2. Import the file instead",
         )
     else:
         return

@@ -61,7 +61,7 @@ def open_foreign(source: pa.NativeFile) -> Iterator[tuple[pq.ParquetFile, bytes]
 
 
 def inspect_file(source: pa.NativeFile) -> ForeignFile:
-    """Read the footer of a file; what no column can hold is refused by `Conformer`, and here what Spark cannot."""
+    """Read the footer of a file; what Spark cannot read, or not as others do, is refused."""
     with open_foreign(source) as (file, digest):
         schema = foreign_schema(file)
         for field in schema:
@@ -84,7 +84,7 @@ def foreign_schema(file: pq.ParquetFile) -> pa.Schema:
 def has_nanos(type_: pa.DataType) -> bool:
     """Whether a type is a time in nanoseconds."""
     plain = plain_type(type_)
-    return pa.types.is_timestamp(plain) and plain.unit == "ns"
+    return bool(pa.types.is_timestamp(plain)) and plain.unit == "ns"
 
 
 def footer_digest(source: pa.NativeFile) -> bytes:
@@ -120,13 +120,15 @@ def _check(type_: pa.DataType, path: Path) -> None:
         for member in type_.fields:
             _check(member.type, (*path, member.name))
     elif pa.types.is_map(type_):
+        if has_nanos(type_.key_type):
+            raise DataMismatchError(format_path((*path, KEY)), "keys cannot be in nanoseconds. Cast them")
         _check(type_.key_type, (*path, KEY))
         _check(type_.item_type, (*path, VALUE))
     elif is_list(type_):
         _check(type_.value_type, (*path, ELEMENT))
     elif pa.types.is_null(type_):
         raise DataMismatchError(format_path(path), "the file has no type for it. Write it with one")
-    elif pa.types.is_float16(type_) or (pa.types.is_duration(type_) and type_.unit != "us"):
+    elif type_ in (pa.float16(), pa.uint64()) or (pa.types.is_duration(type_) and type_.unit != "us"):
         reason = f"it is {type_}, which others read in another way. Cast it in the file, or import the file"
         raise DataMismatchError(format_path(path), reason)
 
@@ -148,7 +150,9 @@ def _believed(file: pq.ParquetFile, schema: pa.Schema) -> dict[Path, FieldStats]
         stats = _united([metadata.row_group(group).column(at) for group in range(metadata.num_row_groups)])
         if stats is not None:
             nulls, low, high = stats
-            bounds = (None, None) if low is None else (_scaled(low, scale), _scaled(high, scale))
+            bounds = (
+                (None, None) if low is None or high is None else (_scaled(low, scale), _scaled(high, scale))
+            )
             found[path] = FieldStats(nulls, 0, *bounds)
     return found
 
@@ -202,4 +206,3 @@ def _scale(type_: pa.DataType) -> tuple[int, int] | None:
 
 def _scaled(value: int, scale: tuple[int, int]) -> int:
     return value * scale[0] // scale[1]
-

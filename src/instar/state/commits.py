@@ -85,8 +85,8 @@ class Evolved(msgspec.Struct, frozen=True, array_like=True, tag="evolved"):
 class Appended(msgspec.Struct, frozen=True, array_like=True, tag="appended"):
     """A batch is added, and the table's upper becomes the batch's.
 
-    `touched` are the places of the parts that it takes rows of, if they are in sheets. `adopted` is the key of
-    the list of all files that the table has ever adopted, if the batch is made of such.
+    `touched` are the places of the parts that it takes rows of, if they are in sheets. `adopted` is the key
+    of the list of all files that the table has ever adopted, if the batch is made of such.
     """
 
     batch: NewBatch

@@ -29,9 +29,10 @@ class Place(NamedTuple):
 class Adopted(msgspec.Struct, frozen=True, array_like=True):
     """What is known of a file that others wrote, which is read where it lies, by the names of its columns.
 
-    `footer` is the BLAKE2b-16 digest of its Parquet footer, and `modified_ms` when it was last written: whoever
-    finds another has another file. `values` are the columns that its path tells, by field id, as text. `nanos`
-    are the fields that it holds in nanoseconds. `analyzed` says that its statistics come from its rows.
+    `footer` is the BLAKE2b-16 digest of its Parquet footer, and `modified_ms` when it was last written:
+    whoever finds another footer has another file. `values` are the columns that its path tells, by field id,
+    as text. `nanos` are the fields that it holds in nanoseconds. `analyzed` says that its statistics come
+    from its rows.
     """
 
     footer: bytes

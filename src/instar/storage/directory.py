@@ -25,8 +25,8 @@ from instar.errors import (
     StorageTimeoutError,
 )
 from instar.storage.blob import Blob, Data, StoredObject
-from instar.storage.objects import ObjectBlob
 from instar.storage.keys import check_key, check_prefix
+from instar.storage.objects import ObjectBlob
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

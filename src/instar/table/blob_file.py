@@ -1,5 +1,8 @@
 """`BlobFile`: a stored object as a file that can be read and sought, for readers that know only files."""
 
+# Methods are those of a file.
+# ruff: noqa: D102
+
 from __future__ import annotations
 
 import io

@@ -39,12 +39,14 @@ class OutsideFile(NamedTuple):
 def find_files(blob: Blob, paths: Sequence[str | os.PathLike[str]]) -> list[OutsideFile]:
     """Return the Parquet files at paths and URLs, and below those that are directories, in order.
 
-    Like Spark, it leaves out names that begin with `_` or `.`. A file that is named is taken whatever its name.
+    Like Spark, it leaves out names that begin with `_` or `.`. A file that is given itself is always taken.
     """
     found: dict[str, OutsideFile] = {}
     for path in paths:
         text = os.fspath(path)
-        files = list(_remote(blob, text) if "://" in text and not text.startswith("file://") else _local(text))
+        files = list(
+            _remote(blob, text) if "://" in text and not text.startswith("file://") else _local(text)
+        )
         if not files:
             raise UsageError(f"there are no Parquet files at {text}: name files, or a directory of them")
         found |= {file.location: file for file in files}
@@ -100,7 +102,11 @@ def path_values(location: str) -> dict[str, str | None]:
 
 
 def _local(text: str) -> Iterator[OutsideFile]:
-    path = Path(unquote(text.removeprefix("file://")) if text.startswith("file://") else text).expanduser().resolve()
+    path = (
+        Path(unquote(text.removeprefix("file://")) if text.startswith("file://") else text)
+        .expanduser()
+        .resolve()
+    )
     try:
         if path.is_file():
             yield _known(path)

@@ -35,9 +35,9 @@ def test_a_payload_comes_back(kind: str, identity: str, payload: bytes) -> None:
 
 def test_the_bytes_are_the_documented_ones() -> None:
     """A change here is a change of the format."""
-    expected = framed(2, b"\x04diff" + b"\x03\x00t/7" + struct.pack("<Q", 2) + b"hi")
+    expected = framed(3, b"\x04diff" + b"\x03\x00t/7" + struct.pack("<Q", 2) + b"hi")
     assert encode_frame("diff", "t/7", b"hi") == expected
-    assert expected[:8].hex() == "494e535441520200"
+    assert expected[:8].hex() == "494e535441520300"
 
 
 def test_every_flipped_bit_is_noticed() -> None:
@@ -71,13 +71,14 @@ def test_another_object_in_its_place_is_noticed(kind: str, identity: str) -> Non
 @pytest.mark.parametrize("rest", [b"", b"\xff\xff\xff", bytes(100)])
 def test_a_newer_version_is_refused_whatever_follows(rest: bytes) -> None:
     """Only the magic, the version and the digest are promised for it."""
-    with pytest.raises(FormatTooNewError, match=f"{WHAT} is written in format 3"):
+    with pytest.raises(FormatTooNewError, match=f"{WHAT} is written in format {FORMAT_VERSION + 1}"):
         decode_frame(framed(FORMAT_VERSION + 1, rest), "diff", "table/7", what=WHAT)
 
 
-def test_an_older_version_is_read() -> None:
-    """What version 1 has written stays readable."""
-    old = framed(1, b"\x04diff" + b"\x03\x00t/7" + struct.pack("<Q", 2) + b"hi")
+@pytest.mark.parametrize("version", [1, 2])
+def test_an_older_version_is_read(version: int) -> None:
+    """What older versions have written stays readable."""
+    old = framed(version, b"\x04diff" + b"\x03\x00t/7" + struct.pack("<Q", 2) + b"hi")
     assert decode_frame(old, "diff", "t/7", what=WHAT) == b"hi"
 
 

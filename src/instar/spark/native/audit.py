@@ -63,7 +63,7 @@ class _FileList(FileSource):
         self._files = files
 
     def files(self, filters: Filters) -> Listing:  # noqa: ARG002
-        return Listing([FileGroup((), self._files)])
+        return Listing([FileGroup((), list(self._files))])
 
     def size(self) -> int:
         return sum(size for _, size in self._files)

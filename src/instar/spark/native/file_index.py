@@ -16,6 +16,7 @@ from instar.spark.native.relay import relayed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from instar.spark.native.adopted import Layout
     from instar.spark.native.gateway import Gateway
     from instar.table.read.report import ScanReport
 
@@ -29,7 +30,7 @@ class FileGroup(NamedTuple):
     """Files, as (path, size), that share the values of the partition columns."""
 
     values: tuple[str | int | bytes | None, ...]
-    files: Sequence[tuple[str, int]]
+    files: list[tuple[str, int]]
 
 
 class Listing(NamedTuple):
@@ -73,6 +74,18 @@ class FileSource(ABC):
     @abstractmethod
     def size(self) -> int:
         """Return the size of all files, whatever a filter leaves of them."""
+
+    def layouts(self) -> Sequence[Layout]:
+        """Return the layouts of adopted files among them, which are read by relations of their own."""
+        return ()
+
+    def of(self, layout: Layout) -> FileSource:
+        """Return the adopted files of one layout."""
+        raise NotImplementedError(layout)
+
+    def has_own(self) -> bool:
+        """Whether there are, or may be, files that are not adopted."""
+        return True
 
     def report(self, filters: Filters) -> ScanReport | None:  # noqa: ARG002 -- for those that have one
         """Report on a scan with these filters, if there is anything to say of it."""

@@ -43,7 +43,10 @@ class Filters:
 
     def read(self, fields: Sequence[Field]) -> Expression:
         """Read the conditions over columns that are called `f<id>`, as one."""
-        named = by_column_name(fields)
+        return self.read_named(by_column_name(fields))
+
+    def read_named(self, named: Mapping[str, Field]) -> Expression:
+        """Read the conditions over columns that have these names, as one."""
         read = [
             parse_catalyst(text, named, self._zone, _lost(expression, text))
             for expression, text in ((own, own.toJSON()) for own in self.expressions)

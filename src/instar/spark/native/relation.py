@@ -1,13 +1,14 @@
 """Parts as a relation of Spark's: its own Parquet reader, over files that a `PartIndex` lists.
 
 Columns are called `f<id>` at the top, and have the reader's own names inside structs. The reader finds
-fields by their ids, at every level.
+fields by their ids, at every level; those of files that others wrote by name (`adopted.py`).
 """
 
 from __future__ import annotations
 
 import json
 import re
+from functools import reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame
@@ -16,6 +17,7 @@ from pyspark.sql.types import StructType
 
 from instar.schema import Field, List, Map, Schema, Struct, Type, field_name, spark_json
 from instar.schema.spark import type_json
+from instar.spark.native.adopted import stored_json, told_json, value_column
 from instar.spark.native.file_index import PartIndex
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import column_name
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, SparkSession
 
+    from instar.spark.native.adopted import Layout
     from instar.spark.native.file_index import FileSource
     from instar.spark.native.gateway import Gateway
 
@@ -65,6 +68,24 @@ def parts_frame(  # noqa: PLR0913 -- each is something that a frame may have
     """
     install()
     gateway = gateway_of(spark)
+    layouts = source.layouts()
+    adopted = [
+        _adopted_frame(
+            spark,
+            gateway,
+            label,
+            fields,
+            source.of(layout),
+            layout,
+            partitions,
+            extra=extra,
+            left=left,
+            row=row,
+        )
+        for layout in layouts
+    ]
+    if adopted and not source.has_own():
+        return reduce(DataFrame.unionByName, adopted)
     physical = [_physical_json(field, column_name(field.id, widened)) for field in fields]
     schema = gateway.schema(struct_json([*physical, *extra]))
     relation = make_relation(gateway, PartIndex(gateway, label, struct_json(partitions), source), schema)
@@ -74,7 +95,36 @@ def parts_frame(  # noqa: PLR0913 -- each is something that a frame may have
     if row is not None:
         frame = frame.select("*", F.col("_metadata.row_index").alias(row))
     renamed = {column_name(field_id, widened): field_name(field_id) for field_id in sorted(widened)}
-    return frame.withColumnsRenamed(renamed) if renamed else frame
+    frame = frame.withColumnsRenamed(renamed) if renamed else frame
+    return reduce(DataFrame.unionByName, [frame, *adopted])
+
+
+def _adopted_frame(  # noqa: PLR0913 -- as above
+    spark: SparkSession,
+    gateway: Gateway,
+    label: str,
+    fields: Sequence[Field],
+    source: FileSource,
+    layout: Layout,
+    partitions: Sequence[dict[str, Any]],
+    *,
+    extra: Sequence[dict[str, Any]],
+    left: Column | None,
+    row: str | None,
+) -> DataFrame:
+    """Return the same columns of files that others wrote, which are found by name."""
+    schema = gateway.schema(struct_json(stored_json(layout)))
+    told = struct_json([*partitions, *told_json(layout)])
+    relation = make_relation(gateway, PartIndex(gateway, f"{label} adopted", told, source), schema)
+    frame = DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
+    if left is not None:
+        frame = frame.where(left)
+    return frame.select(
+        *[value_column(layout, field, physical=looks_physical(field.type)) for field in fields],
+        *[F.lit(None).cast(column["type"]).alias(column["name"]) for column in extra],
+        *[F.col(column["name"]) for column in partitions],
+        *([] if row is None else [F.col("_metadata.row_index").alias(row)]),
+    )
 
 
 def make_relation(gateway: Gateway, index: PartIndex, schema: Any) -> Any:  # noqa: ANN401 -- Java objects

@@ -7,6 +7,8 @@ for ever; a view that follows its table (`views.py`) answers from the state of e
 from __future__ import annotations
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
 from enum import Enum
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
@@ -15,12 +17,14 @@ import numpy as np
 
 from instar.errors import UsageError
 from instar.schema import List, Map, Struct
+from instar.spark.native.adopted import by_file_name, split_by_layout, told_values
 from instar.spark.native.audit import check_skipped
 from instar.spark.native.file_index import FileGroup, FileSource, Listing, TableOrigin
 from instar.spark.native.names import by_column_name
 from instar.spark.native.taken import lay_out, words_in_file, words_in_plan
 from instar.state.chunk import TIMES
 from instar.stream.stamp import dataset_name
+from instar.table.outside import check_unchanged
 from instar.table.read.audit import resolve_policy
 from instar.table.read.pruning import Condition
 from instar.table.read.report import report_scan
@@ -30,6 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from instar.schema import Field
+    from instar.spark.native.adopted import Layout
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
     from instar.spark.native.taken import Words
@@ -55,6 +60,8 @@ _ROW_BY_ROW: Final = {
 }
 """Settings that, if they are not this, make Spark read row by row where there are nested fields."""
 _BY_ID: Final = "spark.sql.parquet.fieldId.read.enabled"
+_CASE: Final = "spark.sql.caseSensitive"
+_LOOKERS: Final = 8
 
 
 class Branch(Enum):
@@ -100,28 +107,72 @@ class ScanSource(FileSource):
         self.words: Words = words_in_file(gateway)
         """Where the bits of retracted rows are."""
         self._largest: tuple[PartSet, list[FileGroup]] | None = None
+        self._layout: Layout | None = None
+        self._split: tuple[PartSet, Mapping[Layout | None, PartSet]] | None = None
 
     def select(self, plan: SnapshotPlan, filters: Filters) -> list[FileGroup]:
         """Return the files of a plan that a query with these filters reads; check some that it does not."""
-        if self._nested:
+        if self._nested and self._layout is None:
             _check_session(self._gateway)
-        parts = self._branch.parts(plan)
+        parts = self._parts(plan)
         if filters:
-            condition = Condition(filters.read(self._fields))
+            condition = self._condition(filters)
             parts, checked = select_parts(self._services, plan.state, parts, condition, self._policy(plan))
-            if checked:
+            if checked and self._layout is None:
                 check_skipped(self._gateway, self._services, plan.state, condition, filters, checked)
+        if self._layout is not None:
+            self._check_files(parts)
         return self._groups(parts)
+
+    def layouts_in(self, plan: SnapshotPlan) -> list[Layout]:
+        """Return the layouts of the adopted files of a plan that are read this way."""
+        return [layout for layout in self._by_layout(plan) if layout is not None]
+
+    def of(self, layout: Layout) -> ScanSource:
+        """Return the adopted files of one layout."""
+        other = copy(self)
+        other._layout = layout  # noqa: SLF001 -- its own, here and below
+        other._largest = None  # noqa: SLF001
+        return other
 
     def is_idle(self, plan: SnapshotPlan) -> bool:
         """Whether this is a scan of parts with retracted rows, and there are none: nobody asks about it."""
-        return self._branch is Branch.TAKEN and not self._branch.parts(plan)
+        return self._branch is Branch.TAKEN and not self._parts(plan)
+
+    def _by_layout(self, plan: SnapshotPlan) -> Mapping[Layout | None, PartSet]:
+        """Return the parts of the branch, those of our own under None."""
+        parts = self._branch.parts(plan)
+        if self._split is None or self._split[0] is not parts:
+            self._split = parts, split_by_layout(parts, plan.state.history, self._fields)
+        return self._split[1]
+
+    def _parts(self, plan: SnapshotPlan) -> PartSet:
+        """Return the parts of a plan that are read by this very relation."""
+        whole = self._branch.parts(plan)
+        return self._by_layout(plan).get(self._layout) or whole.keep(np.zeros(len(whole), dtype=bool))
+
+    def _condition(self, filters: Filters) -> Condition:
+        if self._layout is None:
+            return Condition(filters.read(self._fields))
+        return Condition(filters.read_named(by_file_name(self._layout)))
+
+    def _check_files(self, parts: PartSet) -> None:
+        """Raise if an adopted file that is about to be read is not there, or not the same any more."""
+        if self._gateway.settings([_CASE]).get(_CASE) == "true":
+            raise UsageError(
+                f"with {_CASE}=true, Spark would not find the columns of adopted files whose names differ in "
+                "case: set it to false, or compact the table"
+            )
+        blob = self._services.blob
+        files = [(*file, parts.adopted[at]) for at, file in enumerate(parts.files)]
+        with ThreadPoolExecutor(_LOOKERS) as pool:
+            list(pool.map(lambda file: check_unchanged(blob, *file), files))
 
     def explain(self, plan: SnapshotPlan, filters: Filters) -> ScanReport:
         """Report on a scan of a plan with these filters."""
-        condition = Condition(filters.read(self._fields))
+        condition = self._condition(filters)
         mode = self._policy(plan).mode
-        return report_scan(self._services.chunks, plan.state, self._branch.parts(plan), condition, mode)
+        return report_scan(self._services.chunks, plan.state, self._parts(plan), condition, mode)
 
     def origin_in(self, state: TableState) -> TableOrigin:
         """Return the table of a state, with the columns that are read."""
@@ -144,20 +195,33 @@ class ScanSource(FileSource):
 
     def _make_groups(self, parts: PartSet) -> list[FileGroup]:
         locate = self._services.blob.location
-        files = [(locate(key), size) for key, size in parts.files]
+        layout = self._layout
+        files = [(key if layout else locate(key), size) for key, size in parts.files]
+        told = [told_values(layout, parts.adopted[at]) if layout else () for at in range(len(files))]
         if self._branch is Branch.SCAN:
-            return [FileGroup((), files)] if files else []
+            together: dict[tuple[object, ...], FileGroup] = {}
+            for file, values in zip(files, told, strict=True):
+                together.setdefault(values, FileGroup(values, [])).files.append(file)
+            return list(together.values())
         positions = self._positions(parts)
         if self._branch is Branch.LOCATED:
             numbers = np.searchsorted(self._numbered, np.flatnonzero(parts.mask)).tolist()
-            return [FileGroup((number, positions.get(at)), [files[at]]) for at, number in enumerate(numbers)]
+            return [
+                FileGroup((number, positions.get(at), *told[at]), [files[at]])
+                for at, number in enumerate(numbers)
+            ]
         if self._branch is Branch.TAKEN:
-            return [FileGroup((positions[at],), [file]) for at, file in enumerate(files)]
+            return [FileGroup((positions[at], *told[at]), [file]) for at, file in enumerate(files)]
         constants = [_time_and_diff(times) for times in parts.columns[TIMES].to_pylist()]
-        order = sorted(range(len(files)), key=lambda at: (at in positions, constants[at]))
-        groups = [FileGroup((*constants[at], positions[at]), [files[at]]) for at in order if at in positions]
-        for values, members in groupby([at for at in order if at not in positions], constants.__getitem__):
-            groups.append(FileGroup((*values, None), [files[at] for at in members]))
+        order = sorted(range(len(files)), key=lambda at: (at in positions, constants[at], str(told[at])))
+        groups = [
+            FileGroup((*constants[at], positions[at], *told[at]), [files[at]])
+            for at in order
+            if at in positions
+        ]
+        rest = [at for at in order if at not in positions]
+        for (values, more), members in groupby(rest, lambda at: (constants[at], told[at])):
+            groups.append(FileGroup((*values, None, *more), [files[at] for at in members]))
         return groups
 
     def _positions(self, parts: PartSet) -> Mapping[int, bytes | int]:
@@ -183,7 +247,6 @@ class SnapshotSource(ScanSource):
         self._pin = pin  # held as long as Spark knows of this source
         parts = branch.parts(plan)
         self._numbered = np.flatnonzero(parts.mask)
-        self._size = parts.bytes
         self._starts: dict[str, int] = {}
         if branch is Branch.TAKEN:
             pieces = list(_words_of_parts(parts).values())
@@ -202,7 +265,15 @@ class SnapshotSource(ScanSource):
 
     def size(self) -> int:
         """Return the size of all files of the snapshot."""
-        return self._size
+        return self._parts(self._plan).bytes
+
+    def layouts(self) -> list[Layout]:
+        """Return the layouts of the adopted files of the snapshot."""
+        return self.layouts_in(self._plan)
+
+    def has_own(self) -> bool:
+        """Whether the snapshot has files that are not adopted."""
+        return None in self._by_layout(self._plan)
 
     def report(self, filters: Filters) -> ScanReport:
         """Report on a scan of the snapshot with these filters."""

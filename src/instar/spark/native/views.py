@@ -14,12 +14,15 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from instar.errors import ReaderFencedError, UsageError
 from instar.schema import Schema, check_reader
+from instar.spark.native.adopted import split_by_layout
 from instar.spark.native.file_index import Keeper, Listing
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import by_column_name, widened_decimals
 from instar.spark.native.plans import columns_read
 from instar.spark.native.scan import merge_frame, scan_frame, taken_frame
 from instar.spark.native.scan_source import Branch, ScanSource
+from instar.state.chunk import FILES, PLACES, TIMES
+from instar.table.log.manifest import load_parts
 from instar.table.read.snapshot import plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.schema import Field
+    from instar.spark.native.adopted import Layout
     from instar.spark.native.file_index import TableOrigin
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
@@ -78,6 +82,18 @@ class _Following:
         self._running = _running.setdefault(gateway, _Running())
         self._by_query: WeakValueDictionary[int, _Held] = WeakValueDictionary()
         self._lock = threading.Lock()
+        self.layouts: list[Layout] = []
+        """The layouts of adopted files that the view reads."""
+        if log.load_known().adopted is not None:
+            plan = self.readable()
+            parts = load_parts(services.chunks, plan.state, (), (PLACES, TIMES, FILES))
+            found = split_by_layout(parts, plan.state.history, reader.schema.fields)
+            self.layouts = [layout for layout in found if layout is not None]
+
+    @property
+    def name(self) -> str:
+        """The table's name."""
+        return self._log.name
 
     @property
     def label(self) -> str:
@@ -183,12 +199,22 @@ class _FollowingSource(ScanSource):
     def files(self, filters: Filters) -> Listing:
         """Return the files that the query reads, held as long as Spark knows its plan."""
         held = self._following.current()
+        unknown = [layout for layout in self.layouts_in(held.plan) if layout not in self._following.layouts]
+        if unknown:
+            raise UsageError(
+                f"`{self._following.name}` has adopted files with other columns since this view was made: "
+                "make it again, with instar.register or table.follow"
+            )
         return Listing(self.select(held.plan, filters), held)
+
+    def layouts(self) -> Sequence[Layout]:
+        """Return the layouts of all adopted files as of now, which later ones have to have too."""
+        return self._following.layouts
 
     def size(self) -> int:
         """Return the size of all files of the state that the query reads."""
         try:
-            return self._branch.parts(self._following.current(listing=False).plan).bytes
+            return self._parts(self._following.current(listing=False).plan).bytes
         except ReaderFencedError:  # perhaps not of what this query reads, which only its plan can tell
             return self._following.total_bytes()
 

@@ -1,4 +1,4 @@
-"""Analysis: adopted files are read once, and get the statistics that parts of our own have from the beginning.
+"""Analysis: adopted files are read once, and get the statistics that parts of our own have from the start.
 
 The files stay as they are. Their parts are swapped for parts of the same files that know more.
 """
@@ -89,13 +89,15 @@ def _unknown(services: Services, state: TableState) -> Iterator[_Unknown]:
 
 
 def _analyzed(services: Services, state: TableState, written: WrittenPart) -> Part:
-    """Read a file, and return its part with statistics; times are its own now, for its batch will be another."""
+    """Read a file, and return its part with statistics; times are its own now: its batch will be another."""
     schema, rows = written.schema, written.part.rows
     pieces: list[dict[int, FieldStats]] = []
     counts: list[int] = []
     whole = written._replace(taken=None)  # earlier times have all of its rows
     for batch in read_written(services.blob, whole, schema):
-        pieces.append(compute_stats(pa.Table.from_batches([batch]), schema, budget=batch.nbytes + STATS_BUDGET))
+        pieces.append(
+            compute_stats(pa.Table.from_batches([batch]), schema, budget=batch.nbytes + STATS_BUDGET)
+        )
         counts.append(batch.num_rows)
     stats = fit_budget(_united(pieces, counts, schema), schema, state.order_by, STATS_BUDGET)
     first, last = encode_limits(stats, rows, schema, state.order_by)
@@ -113,9 +115,7 @@ def _analyzed(services: Services, state: TableState, written: WrittenPart) -> Pa
     )
 
 
-def _united(
-    pieces: list[dict[int, FieldStats]], counts: list[int], schema: Schema
-) -> dict[int, FieldStats]:
+def _united(pieces: list[dict[int, FieldStats]], counts: list[int], schema: Schema) -> dict[int, FieldStats]:
     types = {leaf.id: leaf.type for _, leaf in schema.leaves()}
     rows = pa.array(counts, pa.int64())
     return {
@@ -143,7 +143,9 @@ def _swap(services: Services, log: TableLog, schema_id: int, parts: dict[Place, 
             size = sum(part.rows for part in chosen), sum(part.size for part in chosen)
             batch = NewBatch(0, state.upper, schema_id, chosen)
             try:
-                writer.replace(state.seqno, places, size, batch, gone, sum(len(one.positions) for one in gone))
+                writer.replace(
+                    state.seqno, places, size, batch, gone, sum(len(one.positions) for one in gone)
+                )
             except PartsGoneError:
                 continue  # others have replaced some, or retracted rows of them
             return list(chosen)

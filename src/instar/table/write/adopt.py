@@ -123,8 +123,8 @@ def _adopt(
     state = log.load()
     if "stream" in state.labels:
         raise UsageError(
-            f"`{state.name}` belongs to the stream `{state.labels['stream']}`, whose rows are routed by their "
-            "time: adopt the files into a table of its own"
+            f"`{state.name}` belongs to the stream `{state.labels['stream']}`, whose rows are routed by "
+            "their time: adopt the files into a table of its own"
         )
     known = _load_list(services.blob, state)
     new = [file for file in files if file.location not in known]
@@ -187,8 +187,8 @@ def _look(blob: Blob, file: OutsideFile) -> _Looked:
     both = {name.lower() for name in values}.intersection(name.lower() for name in foreign.schema.names)
     if both:
         raise UsageError(
-            f"cannot adopt {file.location}: column `{min(both)}` is in the path and in the file, and they may "
-            "not agree. Nothing was done; move the file, or drop the column from it"
+            f"cannot adopt {file.location}: column `{min(both)}` is in the path and in the file, and they "
+            "may not agree. Nothing was done; move the file, or drop the column from it"
         )
     return _Looked(file, foreign, values)
 
@@ -213,7 +213,7 @@ def _choose_schema(state: TableState, looked: Sequence[_Looked], *, evolve: bool
 
 
 def _united(looked: Sequence[_Looked], update: SchemaUpdate) -> Schema:
-    """Add columns that files have and a table lacks, widen those that are too narrow, and let them be null."""
+    """Add columns that only files have, widen those that are too narrow, and let them be null."""
     for incoming in {_incoming(one, looked): None for one in looked}:
         for column in new_columns(incoming, update.schema):
             update.add_column(column.path, column.type)
@@ -289,7 +289,9 @@ def _load_list(blob: Blob, state: TableState) -> list[str]:
     if data is None:
         raise CorruptTableError(what, "its object is missing", missing=True)
     try:
-        return msgspec.msgpack.decode(decode_frame(data, "adoptions", state.adopted, what=what), type=list[str])
+        return msgspec.msgpack.decode(
+            decode_frame(data, "adoptions", state.adopted, what=what), type=list[str]
+        )
     except msgspec.MsgspecError as error:
         raise CorruptTableError(what, f"its content does not decode ({error})") from None
 
