@@ -160,6 +160,7 @@ class Table:
         paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
         *,
         evolve: bool = False,
+        former_names: bool = False,
         tell: Callable[[int, int], None] | None = None,
     ) -> AdoptionReport:
         """Make Parquet files that others wrote part of the table, where they lie.
@@ -170,11 +171,13 @@ class Table:
         a compaction has rewritten its rows.
 
         With `evolve`, missing columns are added and too narrow ones are widened in the same commit; without,
-        they raise `DataMismatchError`, and nothing is taken. `tell` hears how many files have been looked at,
-        of how many. A file that is changed or removed later raises `AdoptedFileError` whenever it is read.
+        they raise `DataMismatchError`, and nothing is taken. `former_names` is that of `append`. `tell` hears
+        how many files have been looked at, of how many. A file that is changed or removed later raises `AdoptedFileError` whenever it is read.
         """
         chosen = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
-        return adopt_files(self._services, self._log, chosen, evolve=evolve, tell=tell)
+        return adopt_files(
+            self._services, self._log, chosen, evolve=evolve, former_names=former_names, tell=tell
+        )
 
     def analyze(self, *, tell: Callable[[int, int], None] | None = None) -> AnalysisReport:
         """Read adopted files once, and keep statistics of them, so that queries can skip them.

@@ -131,7 +131,7 @@ def working(what: str) -> Iterator[None]:
 
 @contextmanager
 def progress(what: str, *, things: str | None = None) -> Iterator[Callable[[int, int], None]]:
-    """Show on a terminal how many bytes or things are done, as whoever works tells it; when piped, nothing."""
+    """Show on a terminal how many bytes or things are done, as they are told; say nothing when piped."""
     terminal = stderr_console()
     if not terminal.is_terminal:
         yield lambda _, __: None

@@ -17,6 +17,7 @@ from instar.errors import (
     ConflictError,
     CorruptTableError,
     DataMismatchError,
+    FormerNameError,
     IncompatibleSchemaError,
     UsageError,
 )
@@ -32,6 +33,7 @@ from instar.parts import (
     wider_columns,
 )
 from instar.schema import Field, History, Schema, SchemaUpdate, format_path, format_type
+from instar.schema.former import find_former
 from instar.schema.paths import parse_path
 from instar.schema.schema import index_fields, number_fields
 from instar.schema.types import walk_fields
@@ -88,13 +90,14 @@ def adopt_files(
     paths: Sequence[str | os.PathLike[str]],
     *,
     evolve: bool = False,
+    former_names: bool = False,
     tell: Callable[[int, int], None] | None = None,
 ) -> AdoptionReport:
     """Make files part of a table; those that it has taken before are left out."""
     files = find_files(services.blob, paths)
     for _ in range(ATTEMPTS):
         try:
-            return _adopt(services, log, files, evolve=evolve, tell=tell)
+            return _adopt(services, log, files, evolve=evolve, former_names=former_names, tell=tell)
         except _OvertakenError:
             continue
     raise ConflictError(f"cannot adopt files into `{log.name}`: others adopted at the same time. Try again.")
@@ -118,6 +121,7 @@ def _adopt(
     files: Sequence[OutsideFile],
     *,
     evolve: bool,
+    former_names: bool,
     tell: Callable[[int, int], None] | None,
 ) -> AdoptionReport:
     state = log.load()
@@ -132,7 +136,7 @@ def _adopt(
     if not new:
         return report
     looked = _look_at(services.blob, new, tell)
-    writer = _choose_schema(state, looked, evolve=evolve)
+    writer = _choose_schema(state, looked, evolve=evolve, former_names=former_names)
     for one in looked:
         _check_fits(one, writer.schema)
     parts = [_part(services.blob, one, writer.schema, state.order_by) for one in looked]
@@ -199,12 +203,14 @@ def _misfit(file: OutsideFile, error: DataMismatchError) -> DataMismatchError:
     )
 
 
-def _choose_schema(state: TableState, looked: Sequence[_Looked], *, evolve: bool) -> WriterSchema:
+def _choose_schema(
+    state: TableState, looked: Sequence[_Looked], *, evolve: bool, former_names: bool
+) -> WriterSchema:
     """Return the schema that the columns of the files are matched with, and check that they all fit."""
     history = state.history
     schema = history.latest
     if evolve:
-        schema = _united(looked, SchemaUpdate(history))
+        schema = _united(looked, SchemaUpdate(history), None if former_names else state)
         violations = history.check(schema)
         if violations:
             raise IncompatibleSchemaError(state.name, violations)
@@ -212,10 +218,18 @@ def _choose_schema(state: TableState, looked: Sequence[_Looked], *, evolve: bool
     return WriterSchema(schema, history.latest_id + is_new, is_new=is_new)
 
 
-def _united(looked: Sequence[_Looked], update: SchemaUpdate) -> Schema:
-    """Add columns that only files have, widen those that are too narrow, and let them be null."""
+def _united(looked: Sequence[_Looked], update: SchemaUpdate, table: TableState | None = None) -> Schema:
+    """Add columns that only files have, widen those that are too narrow, and let them be null.
+
+    With a table, a new column that has the name of a former one is refused.
+    """
     for incoming in {_incoming(one, looked): None for one in looked}:
         for column in new_columns(incoming, update.schema):
+            former = None if table is None else find_former(table.history, parse_path(column.path))
+            if table is not None and former is not None:
+                raise FormerNameError(
+                    table.name, column.path, former.field_id, former.schema_id, now=former.now
+                )
             update.add_column(column.path, column.type)
         for column in wider_columns(incoming, update.schema):
             update.widen_column(column.path, column.type)
