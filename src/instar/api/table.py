@@ -172,7 +172,8 @@ class Table:
 
         With `evolve`, missing columns are added and too narrow ones are widened in the same commit; without,
         they raise `DataMismatchError`, and nothing is taken. `former_names` is that of `append`. `tell` hears
-        how many files have been looked at, of how many. A file that is changed or removed later raises `AdoptedFileError` whenever it is read.
+        how many files have been looked at, of how many. A file that is changed or removed later raises
+        `AdoptedFileError` whenever it is read.
         """
         chosen = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         return adopt_files(

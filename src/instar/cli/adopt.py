@@ -27,12 +27,6 @@ def adopt(
     evolve: Annotated[
         bool, typer.Option("--evolve", help="Add missing columns, and widen those that are too narrow.")
     ] = False,
-    allow_former_names: Annotated[
-        bool,
-        typer.Option(
-            "--allow-former-names", help="With --evolve, add columns that had other meanings before."
-        ),
-    ] = False,
     order_by: Annotated[
         list[str] | None, typer.Option(help="With --create, a column that files are sorted by. Repeatable.")
     ] = None,
@@ -62,7 +56,7 @@ def adopt(
         target = target or opened.create_table(table, opened.infer_schema(paths), order_by=order_by or ())
         try:
             with progress("reading footers", things="files") as tell:
-                report = target.adopt(paths, evolve=evolve, former_names=allow_former_names, tell=tell)
+                report = target.adopt(paths, evolve=evolve, tell=tell)
         except BaseException:
             if made:
                 opened.drop_table(table)
