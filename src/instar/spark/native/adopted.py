@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from instar.table.log.part_set import PartSet
 
 __all__ = [
-    "Layout",
+    "FileLayout",
     "by_file_name",
     "split_by_layout",
     "stored_json",
@@ -53,7 +53,7 @@ _SMALL: Final = ("tinyint", "smallint", "int")
 _FLOATS: Final = ("float", "double")
 
 
-class Layout(NamedTuple):
+class FileLayout(NamedTuple):
     """How some adopted files hold the fields of a reader.
 
     `fields` are those that they have, with the names in the files and the types of the reader; of these,
@@ -67,14 +67,14 @@ class Layout(NamedTuple):
 
 def split_by_layout(
     parts: PartSet, history: History, fields: Sequence[Field]
-) -> dict[Layout | None, PartSet]:
+) -> dict[FileLayout | None, PartSet]:
     """Return the parts of our own under None, and adopted files by their layout."""
     adopted = parts.adopted
     if not adopted:
         return {None: parts}
     schemas = parts.columns[TIMES].column("schema_id").to_pylist()
-    seen: dict[tuple[int, frozenset[int], frozenset[int]], Layout] = {}
-    masks: dict[Layout | None, Any] = {}
+    seen: dict[tuple[int, frozenset[int], frozenset[int]], FileLayout] = {}
+    masks: dict[FileLayout | None, Any] = {}
     for at in range(len(parts)):
         layout = None
         if at in adopted:
@@ -87,7 +87,9 @@ def split_by_layout(
     return {layout: parts.keep(mask) for layout, mask in masks.items()}
 
 
-def _layout(written: Schema, fields: Sequence[Field], told: frozenset[int], nanos: frozenset[int]) -> Layout:
+def _layout(
+    written: Schema, fields: Sequence[Field], told: frozenset[int], nanos: frozenset[int]
+) -> FileLayout:
     elders = {field.id: field for field in written.fields}
     shared = tuple(
         Field(field.id, elders[field.id].name, _in_file(elders[field.id].type, field.type))
@@ -95,7 +97,7 @@ def _layout(written: Schema, fields: Sequence[Field], told: frozenset[int], nano
         if field.id in elders
     )
     read = {field.id for field in walk_fields(shared)}
-    return Layout(shared, told & read, nanos & read)
+    return FileLayout(shared, told & read, nanos & read)
 
 
 def _in_file(written: Type, wanted: Type) -> Type:
@@ -116,7 +118,7 @@ def _in_file(written: Type, wanted: Type) -> Type:
     return wanted
 
 
-def by_file_name(layout: Layout) -> Mapping[str, Field]:
+def by_file_name(layout: FileLayout) -> Mapping[str, Field]:
     """Return the fields of which a filter may be understood, by the names that Spark knows them under."""
     return {
         field.name: field
@@ -125,7 +127,7 @@ def by_file_name(layout: Layout) -> Mapping[str, Field]:
     }
 
 
-def stored_json(layout: Layout) -> list[dict[str, Any]]:
+def stored_json(layout: FileLayout) -> list[dict[str, Any]]:
     """Return the columns to read from the files, as Spark's JSON, without ids."""
     return [
         _json(field.name, _type_json(field.type, field.id, layout.nanos))
@@ -134,17 +136,17 @@ def stored_json(layout: Layout) -> list[dict[str, Any]]:
     ]
 
 
-def told_json(layout: Layout) -> list[dict[str, Any]]:
+def told_json(layout: FileLayout) -> list[dict[str, Any]]:
     """Return the columns that the paths tell, as Spark's JSON."""
     return [_json(field.name, _told_type(field.type)) for field in _told(layout)]
 
 
-def told_values(layout: Layout, adopted: Adopted) -> tuple[str | int | bool | None, ...]:
+def told_values(layout: FileLayout, adopted: Adopted) -> tuple[str | int | bool | None, ...]:
     """Return what the path of a file tells, as Spark holds it."""
     return tuple(_told_value(adopted.values[field.id], field) for field in _told(layout))
 
 
-def value_column(layout: Layout, field: Field, *, physical: bool) -> Column:
+def value_column(layout: FileLayout, field: Field, *, physical: bool) -> Column:
     """Return a field of the reader, from the columns of a layout, under its physical name."""
     wanted = _physical(field.type) if physical else field.type
     target = _spark_type(wanted)
@@ -221,7 +223,7 @@ def _spark_type(type_: Type) -> Any:  # noqa: ANN401 -- a type of Spark's
     return StructType.fromJson(spark_json(Schema((Field(1, "it", type_),))))[0].dataType
 
 
-def _told(layout: Layout) -> list[Field]:
+def _told(layout: FileLayout) -> list[Field]:
     return [field for field in layout.fields if field.id in layout.told]
 
 

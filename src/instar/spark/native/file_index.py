@@ -16,7 +16,7 @@ from instar.spark.native.relay import relayed
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from instar.spark.native.adopted import Layout
+    from instar.spark.native.adopted import FileLayout
     from instar.spark.native.gateway import Gateway
     from instar.table.read.report import ScanReport
 
@@ -75,11 +75,11 @@ class FileSource(ABC):
     def size(self) -> int:
         """Return the size of all files, whatever a filter leaves of them."""
 
-    def layouts(self) -> Sequence[Layout]:
+    def layouts(self) -> Sequence[FileLayout]:
         """Return the layouts of adopted files among them, which are read by relations of their own."""
         return ()
 
-    def of(self, layout: Layout) -> FileSource:
+    def of(self, layout: FileLayout) -> FileSource:
         """Return the adopted files of one layout."""
         raise NotImplementedError(layout)
 

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, SparkSession
 
-    from instar.spark.native.adopted import Layout
+    from instar.spark.native.adopted import FileLayout
     from instar.spark.native.file_index import FileSource
     from instar.spark.native.gateway import Gateway
 
@@ -105,7 +105,7 @@ def _adopted_frame(  # noqa: PLR0913 -- as above
     label: str,
     fields: Sequence[Field],
     source: FileSource,
-    layout: Layout,
+    layout: FileLayout,
     partitions: Sequence[dict[str, Any]],
     *,
     extra: Sequence[dict[str, Any]],

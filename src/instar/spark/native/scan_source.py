@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from instar.schema import Field
-    from instar.spark.native.adopted import Layout
+    from instar.spark.native.adopted import FileLayout
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
     from instar.spark.native.taken import Words
@@ -107,8 +107,8 @@ class ScanSource(FileSource):
         self.words: Words = words_in_file(gateway)
         """Where the bits of retracted rows are."""
         self._largest: tuple[PartSet, list[FileGroup]] | None = None
-        self._layout: Layout | None = None
-        self._split: tuple[PartSet, Mapping[Layout | None, PartSet]] | None = None
+        self._layout: FileLayout | None = None
+        self._split: tuple[PartSet, Mapping[FileLayout | None, PartSet]] | None = None
 
     def select(self, plan: SnapshotPlan, filters: Filters) -> list[FileGroup]:
         """Return the files of a plan that a query with these filters reads; check some that it does not."""
@@ -124,11 +124,11 @@ class ScanSource(FileSource):
             self._check_files(parts)
         return self._groups(parts)
 
-    def layouts_in(self, plan: SnapshotPlan) -> list[Layout]:
+    def layouts_in(self, plan: SnapshotPlan) -> list[FileLayout]:
         """Return the layouts of the adopted files of a plan that are read this way."""
         return [layout for layout in self._by_layout(plan) if layout is not None]
 
-    def of(self, layout: Layout) -> ScanSource:
+    def of(self, layout: FileLayout) -> ScanSource:
         """Return the adopted files of one layout."""
         other = copy(self)
         other._layout = layout  # noqa: SLF001 -- its own, here and below
@@ -139,7 +139,7 @@ class ScanSource(FileSource):
         """Whether this is a scan of parts with retracted rows, and there are none: nobody asks about it."""
         return self._branch is Branch.TAKEN and not self._parts(plan)
 
-    def _by_layout(self, plan: SnapshotPlan) -> Mapping[Layout | None, PartSet]:
+    def _by_layout(self, plan: SnapshotPlan) -> Mapping[FileLayout | None, PartSet]:
         """Return the parts of the branch, those of our own under None."""
         parts = self._branch.parts(plan)
         if self._split is None or self._split[0] is not parts:
@@ -176,7 +176,11 @@ class ScanSource(FileSource):
 
     def origin_in(self, state: TableState) -> TableOrigin:
         """Return the table of a state, with the columns that are read."""
-        columns = {name: field.name for name, field in by_column_name(self._fields).items()}
+        if self._layout is None:
+            columns = {name: field.name for name, field in by_column_name(self._fields).items()}
+        else:
+            shown = {field.id: field.name for field in self._fields}
+            columns = {field.name: shown[field.id] for field in self._layout.fields}
         return TableOrigin(self._services.blob.url, dataset_name(state), columns)
 
     def _policy(self, plan: SnapshotPlan) -> Policy:
@@ -267,7 +271,7 @@ class SnapshotSource(ScanSource):
         """Return the size of all files of the snapshot."""
         return self._parts(self._plan).bytes
 
-    def layouts(self) -> list[Layout]:
+    def layouts(self) -> list[FileLayout]:
         """Return the layouts of the adopted files of the snapshot."""
         return self.layouts_in(self._plan)
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.schema import Field
-    from instar.spark.native.adopted import Layout
+    from instar.spark.native.adopted import FileLayout
     from instar.spark.native.file_index import TableOrigin
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
@@ -82,7 +82,7 @@ class _Following:
         self._running = _running.setdefault(gateway, _Running())
         self._by_query: WeakValueDictionary[int, _Held] = WeakValueDictionary()
         self._lock = threading.Lock()
-        self.layouts: list[Layout] = []
+        self.layouts: list[FileLayout] = []
         """The layouts of adopted files that the view reads."""
         if log.load_known().adopted is not None:
             plan = self.readable()
@@ -207,7 +207,7 @@ class _FollowingSource(ScanSource):
             )
         return Listing(self.select(held.plan, filters), held)
 
-    def layouts(self) -> Sequence[Layout]:
+    def layouts(self) -> Sequence[FileLayout]:
         """Return the layouts of all adopted files as of now, which later ones have to have too."""
         return self._following.layouts
 
