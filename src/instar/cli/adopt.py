@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from instar.cli.options import ConsensusOption, StoreOption, TableArgument, open_store
-from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, progress
+from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json
+from instar.cli.progress import progress
 from instar.errors import TableNotFoundError, UsageError
 
 if TYPE_CHECKING:

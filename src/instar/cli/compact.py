@@ -14,8 +14,8 @@ from instar.cli.output import (
     format_count,
     print_json,
     print_table,
-    progress,
 )
+from instar.cli.progress import progress
 
 if TYPE_CHECKING:
     from instar.api import Table

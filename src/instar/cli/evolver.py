@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from instar.cli.options import ConsensusOption, StoreOption, open_store
-from instar.cli.output import JsonOption, console, format_count, print_json, print_table, stderr_console
+from instar.cli.output import JsonOption, console, format_count, print_json, print_table
+from instar.cli.progress import progress_bars
 from instar.durations import parse_duration
 
 if TYPE_CHECKING:
@@ -257,21 +257,12 @@ def _print_report(report: PassReport, *, as_json: bool) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, EvolverState], None]]:
-    """Show a bar for each stream on a terminal; say nothing when piped."""
-    terminal = stderr_console()
-    if not terminal.is_terminal:
-        yield lambda _stream, _evolution: None
-        return
-    bars = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), console=terminal, transient=True
-    )
-    tasks = {}
+    """Show how many tables of each stream have had their turn."""
+    with progress_bars("tables") as bars:
 
-    def tell(stream: str, evolution: EvolverState) -> None:
-        if stream not in tasks:
-            tasks[stream] = bars.add_task(stream)
-        total = max(evolution.total, 1)
-        bars.update(tasks[stream], total=total, completed=total - evolution.waiting)
+        def tell(stream: str, evolution: EvolverState) -> None:
+            if bars is not None:
+                total = max(evolution.total, 1)
+                bars(stream, total - evolution.waiting, total)
 
-    with bars:
         yield tell

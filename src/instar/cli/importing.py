@@ -8,14 +8,6 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    SpinnerColumn,
-    TextColumn,
-    TimeElapsedColumn,
-)
 
 from instar.cli.options import ConsensusOption, StoreOption, open_store
 from instar.cli.output import (
@@ -24,9 +16,9 @@ from instar.cli.output import (
     format_bytes,
     format_count,
     print_json,
-    stderr_console,
     working,
 )
+from instar.cli.progress import progress_bars
 from instar.errors import TableNotFoundError, UsageError
 from instar.reporting import RunInput, reading_from
 
@@ -162,18 +154,12 @@ def _find(store: Store, name: str) -> Table | None:
 
 @contextmanager
 def _progress(spark: SparkSession, what: str) -> Iterator[None]:
-    """Show a bar on a terminal; say nothing when piped."""
-    terminal = stderr_console()
-    if not terminal.is_terminal:
-        yield
-        return
-    from instar.spark.commands.progress import watched  # noqa: PLC0415 -- slow
+    """Show how many of Spark's tasks are done."""
+    with progress_bars("tasks") as tell:
+        if tell is None:
+            yield
+            return
+        from instar.spark.commands.progress import watched  # noqa: PLC0415 -- slow
 
-    said = TextColumn("{task.description}", markup=False)
-    columns = (SpinnerColumn(), said, BarColumn(), MofNCompleteColumn())
-    with Progress(
-        *columns, TextColumn("tasks"), TimeElapsedColumn(), console=terminal, transient=True
-    ) as bar:
-        task = bar.add_task(what, total=None)
-        with watched(spark, what, lambda done, total: bar.update(task, completed=done, total=total or None)):
+        with watched(spark, what, lambda done, total: tell(what, done, total or None)):
             yield

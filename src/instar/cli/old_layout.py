@@ -6,11 +6,10 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
-from rich.progress import Progress as Bar
 
 from instar.cli.lineage import DatabaseOption, app, require_lineage
-from instar.cli.output import JsonOption, console, print_json, stderr_console
+from instar.cli.output import JsonOption, console, print_json
+from instar.cli.progress import progress_bars
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -104,19 +103,11 @@ def _show(found: dict[str, Any], *, as_json: bool) -> None:
 
 @contextmanager
 def _bar() -> Iterator[Callable[[Progress], None]]:
-    """Show a bar with the remaining time on a terminal; say nothing when piped."""
-    terminal = stderr_console()
-    if not terminal.is_terminal:
-        yield lambda _: None
-        return
-    said = TextColumn("{task.description}", markup=False)
-    columns = (said, BarColumn(), MofNCompleteColumn(), TextColumn("versions"), TimeRemainingColumn())
-    with Bar(*columns, console=terminal, transient=True) as bar:
-        tasks: dict[str, Any] = {}
+    """Show how many dataset versions each step has come to."""
+    with progress_bars("versions") as tell:
 
         def report(progress: Progress) -> None:
-            if progress.step not in tasks:
-                tasks[progress.step] = bar.add_task(progress.step, total=progress.total)
-            bar.update(tasks[progress.step], completed=progress.done, total=progress.total)
+            if tell is not None:
+                tell(progress.step, progress.done, progress.total)
 
         yield report

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Iterable, Iterator
 
     from _typeshed import ReadableBuffer
 
@@ -31,7 +31,6 @@ __all__ = [
     "open_output",
     "print_json",
     "print_table",
-    "progress",
     "stderr_console",
     "working",
 ]
@@ -127,38 +126,6 @@ def working(what: str) -> Iterator[None]:
         return
     with terminal.status(f"{what} …"):
         yield
-
-
-@contextmanager
-def progress(what: str, *, things: str | None = None) -> Iterator[Callable[[int, int], None]]:
-    """Show on a terminal how many bytes or things are done, as they are told; say nothing when piped."""
-    terminal = stderr_console()
-    if not terminal.is_terminal:
-        yield lambda _, __: None
-        return
-    # Only whoever looks at a bar loads what draws it.
-    from rich.progress import (  # noqa: PLC0415
-        BarColumn,
-        DownloadColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        *(
-            [DownloadColumn(binary_units=True)]
-            if things is None
-            else [MofNCompleteColumn(), TextColumn(things)]
-        ),
-        TimeRemainingColumn(),
-    )
-    with Progress(*columns, console=terminal, transient=True) as bars:
-        task = bars.add_task(what, total=None)
-        yield lambda done, total: bars.update(task, completed=done, total=total)
 
 
 def print_json(value: Any) -> None:  # noqa: ANN401 -- whatever JSON can say
