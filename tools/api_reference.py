@@ -97,6 +97,8 @@ TABLE_OPTIONS: Final = {
     "skipping": "whether parts are skipped, and checked ([modes](skipping.md#modes))",
     "skipping_sample": "percent of the skipped parts that are checked in mode `on`",
     "skipping_budget": "bytes that such checks may read beyond one percent of what queries read",
+    "cluster_by": "the columns that compaction lays rows out by ([clustering](maintenance.md#clustering))",
+    "cluster_at": "whether appends lay their rows out too, each for itself",
     "retention": "how much history `Table.retain` keeps ([retention](maintenance.md#retention))",
 }
 _DEFAULTS: Final = {"skipping": "mode", "skipping_sample": "sample", "skipping_budget": "budget"}
@@ -258,7 +260,8 @@ def _table_options() -> Iterator[tuple[Any, ...]]:
 
 
 def _default(name: str) -> object:
-    return RETENTION if name == "retention" else getattr(Policy(), _DEFAULTS[name])
+    own = {"retention": RETENTION, "cluster_by": "none", "cluster_at": "compaction"}
+    return own[name] if name in own else getattr(Policy(), _DEFAULTS[name])
 
 
 def _source_options() -> Iterator[tuple[str, str, str]]:

@@ -12,6 +12,7 @@ from instar.api.table import GRACE_MS, Table
 from instar.arguments import checked_methods
 from instar.errors import TableNotFoundError, UsageError
 from instar.schema import as_schema
+from instar.state.options import CLUSTER_BY
 from instar.stream import StreamHandle, list_streams
 from instar.stream.judging import EveryChange
 from instar.stream.vacuum import vacuum_streams
@@ -64,17 +65,22 @@ class Store:
         *,
         order_by: Sequence[str] = (),
         key: Sequence[str] = (),
-        options: Mapping[str, ConfigValue] | None = None,
+        cluster_by: Sequence[str] = (),
+        options: Mapping[str, ConfigValue | Sequence[str]] | None = None,
     ) -> Table:
         """Create a table. Its files are sorted by `order_by`; `key` identifies a row for upserts.
 
+        With `cluster_by`, compaction lays rows out so that filters on any of these columns open few files,
+        where sorting serves the first of them only. `Table.configure` can set it later.
+
         A name is one or more segments joined by `/`, such as `billing/events`, of characters that can be
-        seen. Both kinds of columns are given by path, members of structs included (`addr.city`); columns of
+        seen. Columns are given by path, members of structs included (`addr.city`); columns of
         the key can never be dropped. `options` are those of `Table.configure`. If there is a table of this
         name, `TableExistsError` is raised.
         """
         self.initialise()
-        log = create_table(self._services, name, schema, order_by=order_by, key=key, options=options)
+        given = {**(options or {}), **({CLUSTER_BY: cluster_by} if cluster_by else {})}
+        log = create_table(self._services, name, schema, order_by=order_by, key=key, options=given)
         return Table(self._services, log)
 
     def infer_schema(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Schema:

@@ -362,7 +362,7 @@ class Table:
         """
         return self._evolve(expected_id, schema)
 
-    def configure(self, **options: ConfigValue | None) -> None:
+    def configure(self, **options: ConfigValue | Sequence[str] | None) -> None:
         """Set options of the table, or with None take them back.
 
         The options are below, under "Table options"; another name or value raises `UsageError`.

@@ -105,6 +105,9 @@ def create(
         list[str] | None, typer.Option(help="A column that files are sorted by. Repeatable.")
     ] = None,
     key: Annotated[list[str] | None, typer.Option(help="A column that identifies a row. Repeatable.")] = None,
+    cluster_by: Annotated[
+        list[str] | None, typer.Option(help="A column that compaction keeps rows together by. Repeatable.")
+    ] = None,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
@@ -117,7 +120,9 @@ def create(
 
     """
     with open_store(store, consensus) as opened:
-        made = opened.create_table(table, read_schema(schema), order_by=order_by or (), key=key or ())
+        made = opened.create_table(
+            table, read_schema(schema), order_by=order_by or (), key=key or (), cluster_by=cluster_by or ()
+        )
         if as_json:
             print_json(_facts(made)._asdict())
         else:
@@ -143,6 +148,7 @@ def describe(
         ("schema", f"{facts.schema_id}: {facts.schema}"),
         ("order by", ", ".join(facts.order_by) or "-"),
         ("key", ", ".join(facts.key) or "-"),
+        ("cluster by", ", ".join(facts.cluster_by) or "-"),
         ("since, upper", f"{facts.since}, {facts.upper}"),
         ("holds", held),
         ("options", ", ".join(f"{name}={value}" for name, value in facts.options.items()) or "-"),
@@ -227,6 +233,7 @@ class _Facts(NamedTuple):
     columns: int
     order_by: list[str]
     key: list[str]
+    cluster_by: list[str]
     since: int
     upper: int
     parts: int
@@ -236,11 +243,18 @@ class _Facts(NamedTuple):
 
 
 def _facts(table: Table) -> _Facts:
-    from instar.schema import format_path  # noqa: PLC0415 -- slow
+    from instar.parts.layout import path_to  # noqa: PLC0415 -- slow
+    from instar.schema import format_path  # noqa: PLC0415
+    from instar.state.options import CLUSTER_BY  # noqa: PLC0415
 
     state = table.state
     latest = state.history.latest
-    names = {leaf.id: format_path(path) for path, leaf in latest.leaves()}
+    options = {name: value for name, value in state.options.items() if name != CLUSTER_BY}
+
+    def named(field_ids: tuple[int, ...]) -> list[str]:
+        paths = {field_id: path_to(latest.fields, field_id) for field_id in field_ids}
+        return [format_path(path) if path else f"(deleted field {it})" for it, path in paths.items()]
+
     return _Facts(
         state.name,
         state.table_id,
@@ -248,12 +262,13 @@ def _facts(table: Table) -> _Facts:
         state.history.latest_id,
         str(latest),
         len(latest.fields),
-        [names.get(field_id, f"(deleted field {field_id})") for field_id in state.order_by],
-        [names[field_id] for field_id in state.key],
+        named(state.order_by),
+        named(state.key),
+        named(state.cluster_by),
         state.since,
         state.upper,
         state.totals.parts,
         state.totals.rows,
         state.totals.bytes,
-        state.options,
+        options,
     )

@@ -3,9 +3,10 @@
 from instar.parts.adopted import path_value
 from instar.parts.adopting import adopted_stats, check_foreign, foreign_nanos
 from instar.parts.choice import RowChoice
+from instar.parts.clustering import cluster_rows, clustered_run, sample_rows
 from instar.parts.conform import Conformer, conform
 from instar.parts.consolidate import consolidate, expand, snapshot_rows
-from instar.parts.curve import MOST_FIELDS, Curve
+from instar.parts.curve import Curve
 from instar.parts.foreign import ForeignFile, inspect_file
 from instar.parts.incoming import (
     ArrowData,
@@ -22,6 +23,7 @@ from instar.parts.probe import Probe
 from instar.parts.read import needed_fields, read_part
 from instar.parts.rows import compare_bounds, decode_row, encode_limits, may_overlap
 from instar.parts.sort import rank_rows, sort_indices, sort_rows
+from instar.parts.spill import spill_runs
 from instar.parts.split import write_parts
 from instar.parts.statistics import (
     STATS_BUDGET,
@@ -35,7 +37,6 @@ from instar.parts.write import NewPart, PartLimits, RowOrder, write_part
 
 __all__ = [
     "DIFF",
-    "MOST_FIELDS",
     "STATS_BUDGET",
     "TS",
     "ArrowData",
@@ -51,6 +52,8 @@ __all__ = [
     "adopted_stats",
     "as_table",
     "check_foreign",
+    "cluster_rows",
+    "clustered_run",
     "column_stats",
     "compare_bounds",
     "compute_stats",
@@ -73,9 +76,11 @@ __all__ = [
     "present_fields",
     "rank_rows",
     "read_part",
+    "sample_rows",
     "snapshot_rows",
     "sort_indices",
     "sort_rows",
+    "spill_runs",
     "wider_columns",
     "write_part",
     "write_parts",

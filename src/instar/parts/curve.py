@@ -17,6 +17,7 @@ from instar.errors import UsageError
 from instar.parts.keys import arrange, column_keys
 from instar.parts.layout import whole
 from instar.parts.sort import find_column
+from instar.state.options import MOST_CLUSTERED
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -27,10 +28,8 @@ if TYPE_CHECKING:
 
     Numbers = npt.NDArray[np.uint64]
 
-__all__ = ["MOST_FIELDS", "Curve"]
+__all__ = ["Curve"]
 
-MOST_FIELDS: Final = 8
-"""Along a curve over more fields than this, none of them decides much."""
 
 _BITS: Final = 10
 """Each field is divided into at most 2**10 ranges: a million cells for two fields."""
@@ -54,9 +53,9 @@ class Curve:
     @classmethod
     def fit(cls, sample: pa.Table, schema: Schema, field_ids: Sequence[int]) -> Self:
         """Choose the ranges by a sample of the rows. A field that the schema no longer has is left out."""
-        if len(field_ids) > MOST_FIELDS:
+        if len(field_ids) > MOST_CLUSTERED:
             raise UsageError(
-                f"rows can be clustered by at most {MOST_FIELDS} columns, not by {len(field_ids)}"
+                f"rows can be clustered by at most {MOST_CLUSTERED} columns, not by {len(field_ids)}"
             )
         found = [(field_id, find_column(sample, schema, field_id)) for field_id in field_ids]
         known = [(field_id, column) for field_id, column in found if column is not None]
@@ -74,7 +73,9 @@ class Curve:
         if column is None:
             return np.zeros(table.num_rows, np.uint64)
         array, type_ = column
-        ranks = _ranks(pa.concat_arrays([axis.marks, array.cast(axis.marks.type)]), type_)
+        # Arrow refuses to cast nulls of a struct whose members are never null, even to the same type.
+        own = array if array.type.equals(axis.marks.type) else array.cast(axis.marks.type)
+        ranks = _ranks(pa.concat_arrays([axis.marks, own]), type_)
         begins, values = ranks[: len(axis.marks)], ranks[len(axis.marks) :]
         return np.searchsorted(begins, values, side="right").astype(np.uint64)
 

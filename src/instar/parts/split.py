@@ -22,6 +22,7 @@ def write_parts(
     order_by: Sequence[int] = (),
     *,
     order: RowOrder = RowOrder.SORT,
+    run: int = 0,
     ts: int | None = None,
     limits: PartLimits = USUAL,
     key: Callable[[int], str] = lambda _: "",
@@ -29,14 +30,14 @@ def write_parts(
     """Yield parts as they fill up; arguments are those of `write_part`. No rows make no parts.
 
     `key` gives the part of each number, from 0, its key.
-    Where parts are sorted here, each is a run of its own, numbered from 0; otherwise all are run 0.
+    Where parts are sorted here, each is a run of its own, numbered from `run`; otherwise all are that run.
     """
     splitter = _Splitter(limits.file_bytes, limits.buffer_bytes)
     for number, gathered in enumerate(splitter.gather(batches)):
-        run = number if order is RowOrder.SORT else 0
+        own = run + number if order is RowOrder.SORT else run
         size = sum(batch.nbytes for batch in gathered)
         new = write_part(
-            _drain(gathered), schema, order_by, order=order, run=run, ts=ts, limits=limits, key=key(number)
+            _drain(gathered), schema, order_by, order=order, run=own, ts=ts, limits=limits, key=key(number)
         )
         splitter.learn(size, new.data.size)
         yield new

@@ -31,7 +31,7 @@ from instar.state.commits import (
     Evolved,
     SinceAdvanced,
 )
-from instar.state.options import check_options
+from instar.state.options import CLUSTER_BY, MOST_CLUSTERED, check_options, format_fields
 from instar.state.parts import Place
 
 if TYPE_CHECKING:
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from instar.schema import Type
     from instar.state.commits import ConfigValue, Step
     from instar.state.table_state import TableState
+
+    Option = ConfigValue | Sequence[str] | None
 
 __all__ = [
     "advance_since",
@@ -52,6 +54,7 @@ __all__ = [
     "create",
     "drop",
     "evolve",
+    "resolve_columns",
 ]
 
 MAX_TIME: Final = 2**63 - 1
@@ -76,6 +79,23 @@ def column_ids(schema: Schema, columns: Sequence[str]) -> tuple[int, ...]:
         if isinstance(schema.load_column(column).type, Map):
             raise UsageError(f"cannot sort by `{column}`: maps have no order")
     return ids
+
+
+def resolve_columns(schema: Schema, options: Mapping[str, Option]) -> dict[str, ConfigValue | None]:
+    """Return options with the columns that one of them names as it is kept, by the ids of their fields."""
+    kept: dict[str, ConfigValue | None] = {}
+    for option, value in options.items():
+        if option == CLUSTER_BY and value is not None:
+            if isinstance(value, str | int | float) or not all(isinstance(it, str) for it in value):
+                raise UsageError(f"{option}={value!r}: give a list of columns, such as ['country', 'at']")
+            if len(value) > MOST_CLUSTERED:
+                raise UsageError(f"rows are clustered by at most {MOST_CLUSTERED} columns, not {len(value)}")
+            kept[option] = format_fields(column_ids(schema, value)) or None
+        elif value is not None and not isinstance(value, bool | int | float | str):
+            raise UsageError(f"option {option!r} cannot be {value!r}: it is not a list")
+        else:
+            kept[option] = value
+    return kept
 
 
 def evolve(state: TableState, expected_id: int | None, schema: Schema) -> tuple[Step, ...]:
@@ -192,11 +212,11 @@ def advance_since(state: TableState, since: int) -> tuple[Step, ...]:
     return () if since <= state.since else (SinceAdvanced(since),)
 
 
-def configure(state: TableState, options: Mapping[str, ConfigValue | None]) -> tuple[Step, ...]:
+def configure(state: TableState, options: Mapping[str, Option]) -> tuple[Step, ...]:
     """Set options, or with None take them back."""
     changed = {
         option: value
-        for option, value in check_options(options).items()
+        for option, value in check_options(resolve_columns(state.history.latest, options)).items()
         if state.options.get(option) != value
     }
     return (Configured(changed),) if changed else ()

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.durations import is_duration
 from instar.errors import UsageError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from instar.state.commits import ConfigValue
 
-__all__ = ["OPTIONS", "check_options"]
+__all__ = ["CLUSTER_BY", "MOST_CLUSTERED", "OPTIONS", "check_options", "format_fields", "parse_fields"]
+
+_FIELDS: Final = re.compile(r"\d{1,9}(,\d{1,9}){0,7}", re.ASCII)
 
 
 class Choice(NamedTuple):
@@ -51,14 +54,42 @@ class Duration(NamedTuple):
         return "a duration such as 36h or 7d, or off"
 
 
-OPTIONS: Final[Mapping[str, Choice | Number | Duration]] = {
+class Fields(NamedTuple):
+    """A few columns. They are kept by the ids of their fields, which stay when a column is renamed."""
+
+    most: int
+
+    def accepts(self, value: ConfigValue) -> bool:
+        return isinstance(value, str) and _FIELDS.fullmatch(value) is not None
+
+    def __str__(self) -> str:
+        return f"a list of at most {self.most} columns"
+
+
+CLUSTER_BY: Final = "cluster_by"
+MOST_CLUSTERED: Final = 8
+"""Along a curve over more fields than this, none of them decides much."""
+
+OPTIONS: Final[Mapping[str, Choice | Number | Duration | Fields]] = {
     "skipping": Choice(("off", "audit", "on")),
     "skipping_sample": Number(100),
     "skipping_budget": Number(2**62, whole=True),
     "retention": Duration(),
+    CLUSTER_BY: Fields(MOST_CLUSTERED),
+    "cluster_at": Choice(("compaction", "append")),
 }
 """By name: whether parts are skipped; percent of skipped parts that are checked; bytes for such checks; how
-long history is kept."""
+long history is kept; the fields that rows are laid out by along a curve; and when that is done first."""
+
+
+def format_fields(field_ids: Iterable[int]) -> str:
+    """Return fields as an option has them."""
+    return ",".join(map(str, field_ids))
+
+
+def parse_fields(option: ConfigValue) -> tuple[int, ...]:
+    """Return the ids of the fields that an option names."""
+    return tuple(map(int, str(option).split(","))) if option else ()
 
 
 def check_options(options: Mapping[str, ConfigValue | None]) -> Mapping[str, ConfigValue | None]:

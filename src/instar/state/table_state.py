@@ -28,6 +28,7 @@ from instar.state.commits import (
     Start,
     Step,
 )
+from instar.state.options import CLUSTER_BY, parse_fields
 from instar.state.parts import Batch, BatchHeader, ChunkRef, Place
 
 if TYPE_CHECKING:
@@ -125,6 +126,11 @@ class TableState:
     def options(self) -> dict[str, ConfigValue]:
         """The options that were set."""
         return {name: value for name, value in (self.config or {}).items() if not name.startswith(LABEL)}
+
+    @property
+    def cluster_by(self) -> tuple[int, ...]:
+        """The fields that compaction lays rows out by, along a curve."""
+        return parse_fields(self.options.get(CLUSTER_BY, ""))
 
     @property
     def labels(self) -> dict[str, ConfigValue]:

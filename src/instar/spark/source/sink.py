@@ -21,7 +21,7 @@ from instar.spark.write.store import conformed
 from instar.stream.stamp import dataset_name
 from instar.table.write.append import resume_write
 from instar.table.write.evolving import Evolution, resolve_writer
-from instar.table.write.store import StoredPart, StoringPlan, store_parts
+from instar.table.write.store import StoredPart, plan_storing, store_parts
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from instar.schema import Schema
     from instar.spark.source.table_options import TableOptions
     from instar.table import Lease, Services, TableLog
+    from instar.table.write.store import StoringPlan
 
 __all__ = ["BatchSink", "BegunWrite", "StreamSink", "begin_sink"]
 
@@ -70,9 +71,7 @@ def begin_sink(options: TableOptions, schema: StructType) -> BegunWrite:
         evolution = Evolution() if options.evolve else None
         writer = resolve_writer(state, incoming, evolution=evolution, updates=updates)
         lease = services.leases.grant(state.table_id, state.base.seqno, services.new_id(), SINK_LEASE_MS)
-        storing = StoringPlan(
-            services.blob, state.table_id, lease.write_id or "", writer.schema, state.order_by, PartLimits()
-        )
+        storing = plan_storing(services.blob, state, lease.write_id or "", writer.schema, PartLimits())
     return BegunWrite(storing, writer.schema_id, writer.schema if writer.is_new else None, updates, lease)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from msgspec.structs import replace as replace_struct
 
 from instar.errors import PartsGoneError
-from instar.parts import decode_row
+from instar.parts import clustered_run, decode_row
 from instar.schema import preserves_order
 from instar.state import NewBatch, Place
 from instar.state.chunk import FILES, PLACES, ROWS, TIMES
@@ -67,7 +67,9 @@ class CompactionReport(NamedTuple):
 
 def find_goals(state: TableState, *, full: bool = False) -> Goals:
     """Return what a table should look like."""
-    return Goals(state.history.latest_id, sorted=bool(state.order_by), full=full)
+    alive = frozenset(state.history.latest.field_ids())
+    curve = clustered_run(state.cluster_by) if alive.intersection(state.cluster_by) else None
+    return Goals(state.history.latest_id, sorted=bool(state.order_by), full=full, curve=curve)
 
 
 def find_work(services: Services, state: TableState, goals: Goals) -> list[CompactionJob]:

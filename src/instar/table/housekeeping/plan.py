@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from instar.parts import compare_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from instar.parts.rows import Bound
     from instar.state import Place
@@ -34,6 +34,8 @@ class CompactionReason(StrEnum):
     """Many of their rows have been retracted."""
     OVERLAP = "overlap"
     """They hold rows of the same range, so a lookup has to open them all."""
+    CLUSTER = "cluster"
+    """Their rows are not laid out together along the curve of `cluster_by`."""
     SMALL = "small"
     """They are far from the size that parts should have."""
     SCHEMA = "schema"
@@ -78,7 +80,7 @@ class Goals(NamedTuple):
     schema_id: int
     """The latest schema."""
     sorted: bool
-    """Whether rows have an order, by `order_by` or along a curve. If not, they stay as they came."""
+    """Whether rows have an order, by `order_by`. If not, they stay as they came."""
     target_bytes: int = 128 * MIB
     job_bytes: int = 4096 * MIB
     fan_in: int = 2
@@ -88,19 +90,29 @@ class Goals(NamedTuple):
     old_schemas: bool = True
     full: bool = False
     """Rewrite whatever is not ideal, however little is gained for the effort."""
+    curve: int | None = None
+    """The number of runs along the curve that rows are laid out by, whatever their order, if there is one."""
 
 
 def plan_compaction(parts: Iterable[Candidate], goals: Goals) -> list[CompactionJob]:
     """Return what to do, the most urgent first. No part is in two jobs."""
+    if goals.curve is not None:
+        goals = goals._replace(sorted=False)
     left = _in_order(parts, goals)
     jobs: list[CompactionJob] = []
-    ways = (_together,) if goals.full and goals.sorted else _WAYS
-    for find in ways:
+    for find in _ways(goals):
         found = list(find(left, goals))
         taken = {part.place for job in found for part in job.parts}
         left = [part for part in left if part.place not in taken]
         jobs += found
     return jobs
+
+
+def _ways(goals: Goals) -> tuple[Callable[[Sequence[Candidate], Goals], Iterator[CompactionJob]], ...]:
+    """Return what finds something to do, the most urgent first."""
+    if goals.curve is not None:
+        return (_scattered,) if goals.full else (_retracted, _scattered, _outdated)
+    return (_together,) if goals.full and goals.sorted else _WAYS
 
 
 def _together(parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
@@ -167,6 +179,21 @@ def _overlapping(parts: Sequence[Candidate], goals: Goals) -> Iterator[Compactio
             chosen = _worth_merging(window, goals)
             if chosen:
                 yield CompactionJob(CompactionReason.OVERLAP, chosen)
+
+
+def _scattered(parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
+    """Put rows together along the curve; a part that is not laid out so is a run of its own."""
+    runs = [
+        part if part.run[1] == goals.curve else part._replace(run=(part.place.batch, -1 - part.place.ordinal))
+        for part in parts
+    ]
+    for window in _cut(runs, goals.job_bytes):
+        chosen = _worth_merging(window, goals)
+        worn = any(part.retracted or part.schema_id < goals.schema_id for part in window)
+        if goals.full and not chosen and worn:
+            chosen = tuple(window)
+        if chosen:
+            yield CompactionJob(CompactionReason.CLUSTER, chosen)
 
 
 def _ranges(parts: Sequence[Candidate]) -> Iterator[list[Candidate]]:

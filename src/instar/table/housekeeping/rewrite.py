@@ -6,11 +6,9 @@ there are several, they wait on the local disk.
 
 from __future__ import annotations
 
-import tempfile
 from collections import deque
 from contextlib import ExitStack
 from itertools import chain, groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
@@ -18,9 +16,21 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyroaring import BitMap
 
-from instar.parts import DIFF, TS, RowOrder, merge_runs, sort_rows, write_parts
-from instar.schema import needs_consolidation
+from instar.parts import (
+    DIFF,
+    TS,
+    RowOrder,
+    cluster_rows,
+    clustered_run,
+    merge_runs,
+    sample_rows,
+    spill_runs,
+    write_parts,
+)
+from instar.parts.spill import SORTED_BYTES
+from instar.schema import arrow_schema, needs_consolidation
 from instar.table.layout import part_key
+from instar.table.read.locate_keys import key_schema
 from instar.table.read.rows import read_written
 
 if TYPE_CHECKING:
@@ -36,8 +46,6 @@ __all__ = ["Input", "Output", "Taken", "Work", "carry_over", "rewrite_parts"]
 GONE: Final = "_gone"
 """When a row is retracted: a column that travels with the rows and is not written."""
 
-SORTED_BYTES: Final = 256 * 1024 * 1024
-"""How much Arrow memory is sorted at once."""
 STREAMED_BYTES: Final = 16 * 1024 * 1024
 """Runs of files that are smaller together are read whole and sorted with the others."""
 
@@ -76,6 +84,14 @@ def rewrite_parts(work: Work, task: str = "0") -> Iterator[Output]:
 
     `task` tells the attempts apart, where the same work may be done twice.
     """
+    storing = work.storing
+    if storing.curve:
+        batches = chain.from_iterable(_read(work, item) for item in sorted(work.inputs))
+        rows = cluster_rows(
+            batches, storing.schema, storing.curve, sample=_sample(work), most_bytes=SORTED_BYTES
+        )
+        yield from _store(storing, rows, RowOrder.NONE, task, clustered_run(storing.cluster_by))
+        return
     with ExitStack() as spilled:
         if work.storing.order_by:
             runs = _sorted_runs(work, spilled)
@@ -106,6 +122,7 @@ def _retracted(batch: pa.RecordBatch) -> pa.RecordBatch:
 
 def _sorted_runs(work: Work, spilled: ExitStack) -> list[Iterable[pa.RecordBatch]]:
     """Return the rows of the inputs as sorted runs."""
+    storing = work.storing
     streamed: list[Iterable[pa.RecordBatch]] = []
     others: list[Input] = []
     for _, group in groupby(
@@ -119,7 +136,23 @@ def _sorted_runs(work: Work, spilled: ExitStack) -> list[Iterable[pa.RecordBatch
         else:
             others += run
     rows = chain.from_iterable(_read(work, item) for item in sorted(others))
-    return [*streamed, *_spill(work.storing, rows, spilled)]
+    return [*streamed, *spill_runs(rows, storing.schema, storing.order_by, spilled, SORTED_BYTES)]
+
+
+def _sample(work: Work) -> pa.Table:
+    """Return some rows of all inputs; columns that rows are not clustered by are null."""
+    schema, curve = work.storing.schema, work.storing.curve
+    own = key_schema(schema, curve)
+    batches = (
+        batch for item in sorted(work.inputs) for batch in read_written(work.storing.blob, item.written, own)
+    )
+    found = sample_rows(batches, sum(item.written.part.rows for item in work.inputs))
+    layout = arrow_schema(schema)
+    columns = [
+        found.column(own.fields.index(field)) if field in own.fields else pa.nulls(found.num_rows, kind.type)
+        for field, kind in zip(schema.fields, layout, strict=True)
+    ]
+    return pa.table(columns, layout.names)
 
 
 def _stays_in_order(run: Sequence[Input], schema: Schema) -> bool:
@@ -137,39 +170,6 @@ def _stays_in_order(run: Sequence[Input], schema: Schema) -> bool:
     }
     may_merge = any(needs_consolidation(item.written.schema, schema) for item in run)
     return all(item.ordered for item in run) and len(diffs) == 1 and (len(times) == 1 or not may_merge)
-
-
-def _spill(
-    storing: StoringPlan, batches: Iterable[pa.RecordBatch], spilled: ExitStack
-) -> list[Iterable[pa.RecordBatch]]:
-    """Sort rows in pieces; all but the last wait in files, which are removed when the stack is closed."""
-    runs: list[Iterable[pa.RecordBatch]] = []
-    piece: list[pa.RecordBatch] = []
-    folder: Path | None = None
-    for batch in batches:
-        if piece and sum(one.nbytes for one in piece) + batch.nbytes > SORTED_BYTES:
-            if folder is None:
-                folder = Path(spilled.enter_context(tempfile.TemporaryDirectory(prefix="instar-")))
-            path = folder / str(len(runs))
-            table = sort_rows(pa.Table.from_batches(piece), storing.schema, storing.order_by)
-            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-                writer.write_table(table, max_chunksize=_BATCH_ROWS)
-            runs.append(_read_file(path))
-            piece = []
-        piece.append(batch)
-    if piece:
-        table = sort_rows(pa.Table.from_batches(piece), storing.schema, storing.order_by)
-        runs.append(table.to_batches(max_chunksize=_BATCH_ROWS))
-    return runs
-
-
-_BATCH_ROWS: Final = 65_536
-
-
-def _read_file(path: Path) -> Iterator[pa.RecordBatch]:
-    with pa.memory_map(str(path)) as source, pa.ipc.open_file(source) as reader:
-        for at in range(reader.num_record_batches):
-            yield reader.get_batch(at)
 
 
 def _read(work: Work, item: Input) -> Iterator[pa.RecordBatch]:
@@ -200,7 +200,7 @@ def _times(gone: Sequence[Taken], start: int, length: int) -> pa.Array:
 
 
 def _store(
-    storing: StoringPlan, batches: Iterable[pa.RecordBatch], order: RowOrder, task: str
+    storing: StoringPlan, batches: Iterable[pa.RecordBatch], order: RowOrder, task: str, run: int = 0
 ) -> Iterator[Output]:
     """Store rows as parts; the times at which they are retracted become positions."""
     waiting: deque[pa.Array] = deque()
@@ -215,7 +215,7 @@ def _store(
         return part_key(storing.table_id, storing.write_id, f"{task}-{number}")
 
     for new in write_parts(
-        told(), storing.schema, storing.order_by, order=order, limits=storing.limits, key=key
+        told(), storing.schema, storing.order_by, order=order, run=run, limits=storing.limits, key=key
     ):
         storing.blob.put(new.part.key, memoryview(new.data).cast("B"))
         yield Output(new.part, _positions(waiting, new.part.rows))

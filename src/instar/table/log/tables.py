@@ -10,7 +10,7 @@ from instar.errors import CorruptTableError, FormatTooNewError, InvalidNameError
 from instar.schema import as_schema
 from instar.schema.schema import Schema, number_fields
 from instar.state import Created
-from instar.state.commands import column_ids, create, drop
+from instar.state.commands import column_ids, create, drop, resolve_columns
 from instar.storage.keys import encode_key
 from instar.table.log.table_log import TableLog
 
@@ -69,15 +69,16 @@ def create_table(
     *,
     order_by: Sequence[str] = (),
     key: Sequence[str] = (),
-    options: Mapping[str, ConfigValue] | None = None,
+    options: Mapping[str, ConfigValue | Sequence[str]] | None = None,
 ) -> TableLog:
     """Create a table, in one commit."""
     check_table_name(name)
     given = as_schema(schema)
     first = Schema(number_fields(given.fields))
-    step = Created(
-        services.new_id(), first, column_ids(first, order_by), column_ids(first, key), dict(options or {})
-    )
+    chosen = {
+        name: value for name, value in resolve_columns(first, options or {}).items() if value is not None
+    }
+    step = Created(services.new_id(), first, column_ids(first, order_by), column_ids(first, key), chosen)
     log = TableLog(services, name)
     log.commit(lambda state: create(state, name, step))
     return log

@@ -21,7 +21,7 @@ from instar.state.commands import advance_since, append, check_schema_id, compac
 from instar.state.retractions import encode_bitmap
 from instar.table.log.rollup import ChunkWriter
 from instar.table.log.sheets import SheetWriter
-from instar.table.write.store import StoringPlan
+from instar.table.write.store import plan_storing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from instar.table.log.table_log import Committed, TableLog
     from instar.table.services import Services
     from instar.table.write.evolving import WriterSchema
-    from instar.table.write.store import Rows, StoredPart
+    from instar.table.write.store import Rows, StoredPart, StoringPlan
 
 __all__ = ["INLINE_PARTS", "Gone", "PartWriter", "Takes", "begin_write", "move_since", "resume_write"]
 
@@ -87,10 +87,7 @@ class PartWriter:
 
     def plan(self, schema: Schema, limits: PartLimits | None = None) -> StoringPlan:
         """Return what whoever stores rows under a schema must know."""
-        state = self.state
-        return StoringPlan(
-            self._services.blob, state.table_id, self.write_id, schema, state.order_by, limits or PartLimits()
-        )
+        return plan_storing(self._services.blob, self.state, self.write_id, schema, limits or PartLimits())
 
     def write(
         self,

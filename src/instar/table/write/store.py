@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import msgspec
 
-from instar.parts import RowOrder, as_table, conform, needed_types, open_stream, write_parts
+from instar.parts import RowOrder, as_table, cluster_rows, conform, needed_types, open_stream, write_parts
+from instar.parts.layout import locate
 from instar.state import Part
 from instar.table.layout import part_key
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
     from instar.parts import ArrowData, PartLimits
     from instar.schema import Schema
+    from instar.state import TableState
     from instar.storage import Blob
 
 __all__ = [
@@ -28,6 +30,7 @@ __all__ = [
     "Rows",
     "StoredPart",
     "StoringPlan",
+    "plan_storing",
     "store_parts",
 ]
 
@@ -41,6 +44,24 @@ class StoringPlan(NamedTuple):
     schema: Schema
     order_by: tuple[int, ...]
     limits: PartLimits
+    cluster_by: tuple[int, ...] = ()
+    cluster_appends: bool = False
+    """Whether rows are laid out along the curve before compaction does it."""
+
+    @property
+    def curve(self) -> tuple[int, ...]:
+        """The fields that rows are laid out by, along a curve, as far as the schema has them."""
+        return tuple(it for it in self.cluster_by if locate(self.schema.fields, it))
+
+
+def plan_storing(
+    blob: Blob, state: TableState, write_id: str, schema: Schema, limits: PartLimits
+) -> StoringPlan:
+    """Return what whoever stores rows of a table under a schema must know."""
+    appends = state.options.get("cluster_at") == "append"
+    return StoringPlan(
+        blob, state.table_id, write_id, schema, state.order_by, limits, state.cluster_by, appends
+    )
 
 
 class StoredPart(msgspec.Struct, frozen=True, array_like=True):
@@ -90,6 +111,8 @@ class LocalRows:
 def store_parts(plan: StoringPlan, batches: Iterable[pa.RecordBatch], task: str) -> Iterator[StoredPart]:
     """Store conformed batches as parts, one in memory at a time; `task` tells attempts apart."""
     order = RowOrder.SORT if plan.order_by else RowOrder.NONE  # sorting by nothing gains nothing
+    if plan.cluster_appends and plan.curve:
+        batches, order = cluster_rows(batches, plan.schema, plan.curve), RowOrder.NONE
     for new in write_parts(
         batches,
         plan.schema,
