@@ -42,13 +42,19 @@ class CommitInfo(NamedTuple):
     """The schema that it wrote under or evolved to, if it did either."""
     commit_id: str
     """The id that the writer drew for it."""
+    ts: int | None = None
+    """The time of what it wrote, if it wrote rows: a snapshot as of it has them."""
 
 
 def describe_entry(entry: Entry) -> CommitInfo:
     """Put an entry of a log into words."""
     commit = entry.commit
     what = "; ".join(_describe_step(step) for step in commit.steps)
-    return CommitInfo(entry.seqno, _moment(commit.at), commit.by, what, schema_of(commit.steps), commit.id)
+    uppers = [step.batch.upper for step in commit.steps if isinstance(step, Appended)]
+    ts = max(uppers) - 1 if uppers else None
+    return CommitInfo(
+        entry.seqno, _moment(commit.at), commit.by, what, schema_of(commit.steps), commit.id, ts
+    )
 
 
 def _moment(milliseconds: int) -> datetime:

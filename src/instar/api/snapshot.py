@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
+import numpy as np
 import pyarrow as pa
 
 from instar.arguments import checked_methods
@@ -14,6 +15,7 @@ from instar.table import load_parts
 from instar.table.read.audit import resolve_policy
 from instar.table.read.filter import Filter
 from instar.table.read.lookup import lookup_rows
+from instar.table.read.moments import check_existed, find_time
 from instar.table.read.report import report_scan
 from instar.table.read.rows import read_filtered, read_snapshot
 from instar.table.read.snapshot import plan_snapshot, resolve_reader
@@ -30,6 +32,7 @@ if TYPE_CHECKING:
     from instar.table import Services, TableLog
     from instar.table.log.pin import Pin
     from instar.table.read.audit import Policy
+    from instar.table.read.moments import Moment
     from instar.table.read.report import ScanReport
 
 __all__ = ["Snapshot"]
@@ -50,10 +53,11 @@ class Snapshot:
         services: Services,
         log: TableLog,
         *,
-        as_of: int | None = None,
+        as_of: Moment | None = None,
         schema: Schema | int | None = None,
         columns: Sequence[str] | None = None,
         skipping: str | None = None,
+        version: int | None = None,
     ) -> None:
         self._services = services
         self._query = check_options({"skipping": skipping})
@@ -62,7 +66,10 @@ class Snapshot:
         self._pin: Pin | None = pin
         try:
             reader = resolve_reader(pin.state, schema, columns)
-            self._plan = plan_snapshot(services.chunks, pin.state, reader, as_of)
+            time = find_time(log, pin.state, services.clock(), as_of, version)
+            self._plan = plan = plan_snapshot(services.chunks, pin.state, reader, time)
+            if as_of is not None and time is not None and not plan.scan and not plan.merge:
+                check_existed(log, pin.state, as_of, time)
         except BaseException:
             pin.release()  # whoever keeps the error keeps its frames, and would keep the lease
             raise
@@ -120,10 +127,12 @@ class Snapshot:
             return self._hold(read_snapshot(self._services.blob, plan))
         return self._hold(read_filtered(self._services, plan, self._filter(where), self._policy()))
 
-    def head(self, rows: int = 10, columns: Sequence[str] | None = None) -> pa.Table:
+    def head(
+        self, rows: int = 10, columns: Sequence[str] | None = None, *, where: str | None = None
+    ) -> pa.Table:
         """Return a few of the rows as Arrow, opening as few parts as that takes; which ones is not said."""
         found: list[pa.RecordBatch] = []
-        for batch in self.to_batches(columns=columns):
+        for batch in self.to_batches(where, columns):
             found.append(batch.slice(0, rows - sum(one.num_rows for one in found)))
             if sum(one.num_rows for one in found) >= rows:
                 break
@@ -131,8 +140,17 @@ class Snapshot:
         return pa.Table.from_batches(found, schema=arrow_schema(shown))
 
     def count(self, where: str | None = None) -> int:
-        """Return how many rows there are, or for how many of them a Spark SQL condition is true."""
-        return sum(batch.num_rows for batch in self.to_batches(where, self.schema.names[:1]))
+        """Return how many rows there are, or for how many of them a Spark SQL condition is true.
+
+        Without a condition, only parts are opened that rows were retracted from by value.
+        """
+        if where is not None:
+            return sum(batch.num_rows for batch in self.to_batches(where, self.schema.names[:1]))
+        self._open_pin()
+        nothing = self._plan.scan.keep(np.zeros(len(self._plan.scan), dtype=bool))
+        merged = read_snapshot(self._services.blob, self._plan._replace(scan=nothing))
+        added: int = sum(batch.num_rows for batch in merged)
+        return self._plan.scan.row_count + added
 
     def lookup(self, key: object, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows that have a key, as Arrow, without a JVM: none, one, or several.

@@ -50,6 +50,7 @@ if TYPE_CHECKING:
     from instar.table.housekeeping.plan import CompactionJob
     from instar.table.housekeeping.retention import RetentionReport
     from instar.table.housekeeping.rewrite import Output, Work
+    from instar.table.read.moments import Moment
     from instar.table.read.report import ScanReport
     from instar.table.write.adopt import AdoptionReport
 
@@ -246,20 +247,32 @@ class Table:
 
     def snapshot(
         self,
-        as_of: int | None = None,
+        as_of: Moment | None = None,
         schema: Schema | int | None = None,
         columns: Sequence[str] | None = None,
         skipping: str | None = None,
+        version: int | None = None,
     ) -> Snapshot:
         """Return the rows as of a time, under the latest schema or another, all columns or only some.
 
         `as_of` is a time from `since` up to, not including, `upper`; without it, it is the last that is
-        complete. `schema` is an id of the history or a `Schema`; if it can no longer be honoured for the
-        columns that are read, `ReaderFencedError` is raised here. `columns` are names of top-level columns.
-        `skipping` is "on", "off" or "audit", if it shall not be what the session, the table or the store say.
+        complete. It is a number of milliseconds since 1970, a `datetime` or text in ISO 8601, in UTC if it
+        has no zone; these two may also be later than the last commit, but not in the future. A time at which
+        there was no table yet raises `UsageError`. `version` instead is the number of a commit, as
+        `history()` and `Commit.seqno` tell it: the rows after that commit.
+
+        `schema` is an id of the history or a `Schema`; if it can no longer be honoured for the columns that
+        are read, `ReaderFencedError` is raised here. `columns` are names of top-level columns. `skipping` is
+        "on", "off" or "audit", and overrides what the session, the table or the store say.
         """
         return Snapshot(
-            self._services, self._log, as_of=as_of, schema=schema, columns=columns, skipping=skipping
+            self._services,
+            self._log,
+            as_of=as_of,
+            schema=schema,
+            columns=columns,
+            skipping=skipping,
+            version=version,
         )
 
     def explain(self, where: str, *, parts: bool = False) -> ScanReport:

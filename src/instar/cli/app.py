@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 import typer.completion
@@ -26,6 +26,7 @@ from instar.cli import (
     lineage_show,
     lookup,
     query,
+    rows,
     schema,
     serve,
     stream,
@@ -33,7 +34,7 @@ from instar.cli import (
     vacuum,
 )
 from instar.cli.output import OutputError, error_json, open_output, print_json, stderr_console
-from instar.errors import InstarError, disposition
+from instar.errors import InstarError, MissingExtraError, disposition
 
 __all__ = ["app", "main"]
 
@@ -58,6 +59,12 @@ app.command()(check.check)
 app.command("import")(importing.import_files)
 app.command()(adopt.adopt)
 app.command()(adopt.analyze)
+app.command()(rows.head)
+app.command()(rows.count)
+app.command()(rows.export)
+app.command()(rows.delete)
+app.command()(rows.listen)
+app.command("upsert")(importing.upsert_files)
 app.command()(query.query)
 app.command()(lookup.lookup)
 app.command()(explain.explain)
@@ -67,6 +74,21 @@ app.command()(tables.drop)
 app.command()(serve.serve)
 app.add_typer(lineage_show.app)
 app.command()(demo.demo)
+
+
+_EXTRAS: Final = {
+    "pyspark": "spark",
+    "py4j": "spark",
+    "sqlalchemy": "lineage",
+    "alembic": "lineage",
+    "starlette": "lineage",
+    "uvicorn": "lineage",
+    "jinja2": "lineage",
+    "google": "stream",
+    "grpc_tools": "stream",
+    "fastavro": "stream",
+}
+"""Packages that may be absent, and the extra that has each."""
 
 
 def _print_version(wanted: bool) -> None:  # noqa: FBT001 -- click hands over the flag's value
@@ -139,13 +161,24 @@ def _run(arguments: list[str]) -> int:
         return 130
     except OutputError:
         raise
-    except Exception as error:
-        if os.environ.get("INSTAR_DEBUG"):
-            raise
-        text = f"{type(error).__name__}: {error}. This is a bug in instar; INSTAR_DEBUG=1 shows where."
-        _report("internal", text, as_json=as_json)
-        return 70
+    except ModuleNotFoundError as error:
+        missing = _EXTRAS.get((error.name or "").partition(".")[0])
+        if missing is None:
+            return _fail(error, as_json=as_json)
+        _report(MissingExtraError.code, str(MissingExtraError(missing)), as_json=as_json)
+        return disposition(MissingExtraError).exit_code
+    except Exception as error:  # noqa: BLE001 -- no traceback reaches the user
+        return _fail(error, as_json=as_json)
     return 0
+
+
+def _fail(error: Exception, *, as_json: bool) -> int:
+    """Admit what nobody has thought of."""
+    if os.environ.get("INSTAR_DEBUG"):
+        raise error
+    text = f"{type(error).__name__}: {error}. This is a bug in instar; INSTAR_DEBUG=1 shows where."
+    _report("internal", text, as_json=as_json)
+    return 70
 
 
 def _report(code: str, message: str, *, as_json: bool) -> None:

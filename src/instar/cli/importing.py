@@ -1,148 +1,234 @@
-"""`instar import`: files of other formats become rows of a table."""
+"""`instar import` and `instar upsert`: files of other formats become rows of a table."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
-from enum import StrEnum
-from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
 from instar.cli.options import ConsensusOption, StoreOption, open_store
-from instar.cli.output import (
-    JsonOption,
-    console,
-    format_bytes,
-    format_count,
-    print_json,
-    working,
-)
-from instar.cli.progress import progress_bars
+from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json
 from instar.errors import TableNotFoundError, UsageError
-from instar.reporting import RunInput, reading_from
+from instar.files import Format
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable
 
-    from pyspark.sql import SparkSession
+    from instar import Commit, Store, Table
+    from instar.api.writing import Data
+    from instar.schema import History, Schema
 
-    from instar import Store, Table
+__all__ = ["import_files", "upsert_files"]
 
-__all__ = ["Format", "guess_format", "import_files"]
-
-_SUFFIXES: Final = {
-    ".parquet": "parquet",
-    ".csv": "csv",
-    ".json": "json",
-    ".jsonl": "json",
-    ".ndjson": "json",
-}
-_COMPRESSED: Final = (".gz", ".bz2", ".zst", ".lz4", ".snappy", ".deflate", ".xz")
-
-
-class Format(StrEnum):
-    """What files may be."""
-
-    PARQUET = "parquet"
-    CSV = "csv"
-    JSON = "json"
+FilesArgument = Annotated[list[str], typer.Argument(help="Files, directories, patterns or URLs.")]
+TableOption = Annotated[str, typer.Option("--table", "-t", help="The table that gets the rows.")]
+FormatOption = Annotated[
+    Format | None, typer.Option("--format", "-f", help="What the files are, if their names do not tell.")
+]
+EvolveOption = Annotated[
+    bool, typer.Option("--evolve", help="Add missing columns, and widen those that are too narrow.")
+]
+FormerOption = Annotated[
+    bool,
+    typer.Option(
+        "--allow-former-names", help="With --evolve, let a new column have the name of a former one."
+    ),
+]
+DelimiterOption = Annotated[str, typer.Option(help="What separates the values of CSV; \\t is a tab.")]
+WhereOption = Annotated[
+    str | None, typer.Option(help="Only rows for which a condition in Spark SQL is true.")
+]
 
 
 def import_files(  # noqa: PLR0913 -- options of a command
-    files: Annotated[list[str], typer.Argument(help="Files, directories or URLs that Spark can read.")],
+    files: FilesArgument,
     *,
-    table: Annotated[str, typer.Option("--table", "-t", help="The table that gets the rows.")],
-    file_format: Annotated[
-        Format | None, typer.Option("--format", "-f", help="What the files are, if their names do not tell.")
-    ] = None,
+    table: TableOption,
+    file_format: FormatOption = None,
     create: Annotated[bool, typer.Option("--create", help="Create the table if there is none.")] = False,
-    evolve: Annotated[bool, typer.Option("--evolve", help="Add columns that the table has not.")] = False,
     order_by: Annotated[
         list[str] | None, typer.Option(help="With --create, a column that files are sorted by. Repeatable.")
     ] = None,
+    key: Annotated[
+        list[str] | None, typer.Option(help="With --create, a column that identifies a row. Repeatable.")
+    ] = None,
+    evolve: EvolveOption = False,
+    allow_former_names: FormerOption = False,
+    schema: Annotated[
+        int | None, typer.Option(help="Write under an older schema of the table, by its id.")
+    ] = None,
+    token: Annotated[
+        str | None, typer.Option(help="A text that makes the same import happen once, however often it runs.")
+    ] = None,
+    delimiter: DelimiterOption = ",",
+    where: WhereOption = None,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Append the rows of Parquet, CSV or JSON files to a table, in one commit.
+    """Append the rows of Parquet, CSV, JSON or Arrow files to a table, in one commit.
 
     CSV has a header, JSON one object a line. Values of text take the types of the table's columns; one that
-    does not fit stops the import, and nothing is committed.
+    does not fit stops the import, and nothing is committed. Other columns of CSV are what all their values
+    are written as; times without a zone are in UTC. Files of this machine are read in process up to 512 MiB
+    (JSON: 64 MiB), and larger ones by Spark.
 
     Examples:
 
         instar import events.parquet --table events --create --order-by at --store lake
 
-        instar import new/*.csv --table events --evolve --store lake
+        instar import new/*.csv --table events --evolve --token 2026-11-15 --store lake
 
     """
     with open_store(store, consensus) as opened:
         target = _find(opened, table)
         if target is None and not create:
             raise TableNotFoundError(table)
-        if target is not None and order_by:
-            raise UsageError(f"`{table}` is there already, and its order stays: leave out --order-by")
-        kind = str(file_format) if file_format is not None else guess_format(files)
-        with working("starting Spark"):
-            from instar.spark.commands.files import naming_misfits, read_files  # noqa: PLC0415 -- slow
-            from instar.spark.commands.query import spark_errors  # noqa: PLC0415
-            from instar.spark.session import cancelling, local_session  # noqa: PLC0415
+        if target is not None and (order_by or key):
+            raise UsageError(f"`{table}` is there already: leave out --order-by and --key")
+        if target is None and schema is not None:
+            raise UsageError(f"there is no `{table}` yet, so it has no older schema: leave out --schema")
 
-            spark = local_session("instar import")
-        with spark_errors():
-            with working("looking at the files"), cancelling(spark):
-                frame = read_files(spark, files, kind, None if target is None else target.schema)
-            made = target is None
-            target = target or opened.create_table(table, frame.schema, order_by=order_by or ())
-            before = target.state.totals
+        def append(into: Table, data: Data) -> Commit:
+            return into.append(data, token, evolve=evolve, former_names=allow_former_names, schema=schema)
+
+        write = _Write(opened, table, target, order_by=order_by or (), key=key or ())
+        done = write.run(_Given(files, file_format, delimiter, where), append, "importing", schema)
+    _answer(done, "Imported", as_json=as_json)
+
+
+def upsert_files(  # noqa: PLR0913 -- options of a command
+    files: FilesArgument,
+    *,
+    table: TableOption,
+    file_format: FormatOption = None,
+    evolve: EvolveOption = False,
+    allow_former_names: FormerOption = False,
+    delimiter: DelimiterOption = ",",
+    where: WhereOption = None,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Add the rows of files to a table with a key, in place of those that have the same key.
+
+    A row of a file is a whole row: columns that it leaves out become null. Files are read as by import.
+
+    Example:
+
+        instar upsert corrections.csv --table customers --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        target = opened.table(table)
+
+        def upsert(into: Table, data: Data) -> Commit:
+            return into.upsert(data, evolve=evolve, former_names=allow_former_names)
+
+        write = _Write(opened, table, target)
+        done = write.run(_Given(files, file_format, delimiter, where), upsert, "upserting")
+    _answer(done, "Upserted", as_json=as_json)
+
+
+class _Given(NamedTuple):
+    """What a user has said about files."""
+
+    paths: list[str]
+    kind: Format | None
+    delimiter: str
+    where: str | None
+
+    @property
+    def separator(self) -> str:
+        """The character that separates values of CSV."""
+        separator = "\t" if self.delimiter in {"\\t", "tab"} else self.delimiter
+        if len(separator.encode()) != 1:
+            raise UsageError(
+                f"--delimiter {self.delimiter!r}: a delimiter is one character, such as ; or \\t"
+            )
+        return separator
+
+
+class _Write:
+    """One write of files to a table, which is made if it was not there, and goes again if it fails."""
+
+    def __init__(
+        self,
+        store: Store,
+        name: str,
+        table: Table | None,
+        **layout: Any,  # noqa: ANN401 -- of create_table
+    ) -> None:
+        self._store = store
+        self._name = name
+        self._table = table
+        self._layout = layout
+
+    def run(
+        self,
+        given: _Given,
+        write: Callable[[Table, Data], Commit],
+        doing: str,
+        schema_id: int | None = None,
+    ) -> dict[str, Any]:
+        """Read and write, and return what there is to say about it."""
+        from instar.cli.sources import Files, chosen_format, open_files  # noqa: PLC0415 -- slow
+        from instar.schema import format_path  # noqa: PLC0415 -- slow
+        from instar.table.write.upsert import key_paths  # noqa: PLC0415 -- slow
+
+        files = Files(given.paths, chosen_format(given.paths, given.kind), given.separator, given.where)
+        table = self._table
+        schema = None if table is None else self._schema(table, schema_id)
+        with open_files(files, schema, f"{doing} into {self._name}") as source:
+            target = table or self._store.create_table(self._name, source.schema, **self._layout)
+            before = target.state
             try:
-                with (
-                    _progress(spark, f"importing into {table}"),
-                    naming_misfits(frame, files, kind),
-                    cancelling(spark),
-                    reading_from([RunInput(*_dataset(file), same_columns=True) for file in files]),
-                ):
-                    commit = target.append(frame, evolve=evolve)
+                commit = write(target, source.data)
             except BaseException:
-                if made:
-                    opened.drop_table(table)
+                if table is None:
+                    self._store.drop_table(self._name)
                 raise
-        totals = target.state.totals
-    parts, size = totals.parts - before.parts, totals.bytes - before.bytes
+        after = target.state
+        found: dict[str, Any] = {"table": self._name, **commit._asdict()}
+        found["parts"] = after.totals.parts - before.totals.parts
+        found["bytes"] = after.totals.bytes - before.totals.bytes
+        found |= _changes(before.history, after.history, commit.schema_id)
+        found["created"] = table is None
+        found["key"] = [format_path(path) for path in key_paths(after)]
+        return found
+
+    def _schema(self, table: Table, schema_id: int | None) -> Schema:
+        from instar.table.read.snapshot import resolve_reader  # noqa: PLC0415 -- slow
+
+        return resolve_reader(table.state, schema_id, None).whole
+
+
+def _changes(before: History, after: History, schema_id: int) -> dict[str, Any]:
+    """Return what a write added to a schema, and what it widened."""
+    from instar.schema import ChangeKind  # noqa: PLC0415 -- slow
+
+    changes = before.compare(after.schemas[schema_id]) if schema_id > before.latest_id else ()
+    added = [change.new for change in changes if change.kind is ChangeKind.ADDED]
+    widened = [f"{it.path}: {it.old} → {it.new}" for it in changes if it.kind is ChangeKind.WIDENED]
+    return {"added": added, "widened": widened}
+
+
+def _answer(found: dict[str, Any], verb: str, *, as_json: bool) -> None:
     if as_json:
-        print_json({"table": table, **commit._asdict(), "parts": parts, "bytes": size})
+        print_json(found)
         return
     console().print(
-        f"Imported {format_count(commit.rows, 'row')} into {table} under schema {commit.schema_id}: "
-        f"{format_count(parts, 'part')}, {format_bytes(size)}."
+        f"{verb} {format_count(found['rows'], 'row')} into {found['table']} under schema "
+        f"{found['schema_id']}: {format_count(found['parts'], 'part')}, {format_bytes(found['bytes'])}."
     )
-
-
-def guess_format(paths: Sequence[str]) -> str:
-    """Guess a format from the names of files."""
-    formats = {_named_format(path) for path in paths}
-    found = formats.pop() if len(formats) == 1 else None
-    if found is None:
-        raise UsageError(f"cannot tell the format of {', '.join(paths)} from the names: say --format")
-    return found
-
-
-def _named_format(path: str) -> str | None:
-    """Return the format that the name of a file or directory ends with, compressed or not."""
-    suffixes = PurePosixPath(path.lower()).suffixes
-    if suffixes and suffixes[-1] in _COMPRESSED:
-        suffixes.pop()
-    return _SUFFIXES.get(suffixes[-1]) if suffixes else None
-
-
-def _dataset(file: str) -> tuple[str, str]:
-    """Return the namespace and name of a file as OpenLineage names it."""
-    scheme, separator, rest = file.partition("://")
-    if not separator or scheme == "file":
-        return "file", str(Path(rest if separator else file).resolve())
-    bucket, _, key = rest.partition("/")
-    return f"{scheme}://{bucket}", key
+    if found["added"]:
+        console().print(f"Added {format_count(len(found['added']), 'column')}: {', '.join(found['added'])}.")
+    if found["widened"]:
+        console().print(f"Widened {', '.join(found['widened'])}.")
+    if found["key"] and verb == "Imported":
+        console().print(
+            f"The key ({', '.join(found['key'])}) was not checked: `instar upsert` replaces rows by it."
+        )
 
 
 def _find(store: Store, name: str) -> Table | None:
@@ -150,16 +236,3 @@ def _find(store: Store, name: str) -> Table | None:
         return store.table(name)
     except TableNotFoundError:
         return None
-
-
-@contextmanager
-def _progress(spark: SparkSession, what: str) -> Iterator[None]:
-    """Show how many of Spark's tasks are done."""
-    with progress_bars("tasks") as tell:
-        if tell is None:
-            yield
-            return
-        from instar.spark.commands.progress import watched  # noqa: PLC0415 -- slow
-
-        with watched(spark, what, lambda done, total: tell(what, done, total or None)):
-            yield

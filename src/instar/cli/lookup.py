@@ -14,7 +14,8 @@ from instar.cli.options import (
     open_store,
     snapshot_at,
 )
-from instar.cli.output import JsonOption, json_value, print_json, print_table
+from instar.cli.output import JsonOption  # noqa: TC001 -- typer reads annotations
+from instar.cli.printing import CsvOption, NdjsonOption, VerticalOption, chosen_shape, print_rows
 from instar.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["lookup"]
 
 
-def lookup(
+def lookup(  # noqa: PLR0913 -- options of a command
     table: TableArgument,
     key: Annotated[
         list[str], typer.Argument(metavar="COLUMN=VALUE...", help="What the rows have: country=de id=7")
@@ -31,6 +32,9 @@ def lookup(
     *,
     column: Annotated[list[str] | None, typer.Option(help="Show only this column. Repeatable.")] = None,
     as_of: AsOfOption = None,
+    vertical: VerticalOption = False,
+    csv: CsvOption = False,
+    ndjson: NdjsonOption = False,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
@@ -47,14 +51,11 @@ def lookup(
         instar lookup events country=de day=2026-11-15 --store lake --json
 
     """
+    shape = chosen_shape(as_json=as_json, ndjson=ndjson, csv=csv, vertical=vertical)
     values = _parse(key)
     with open_store(store, consensus) as opened, snapshot_at(opened.table(table), as_of) as snapshot:
         found = snapshot.lookup(values, column or None)
-    rows = found.to_pylist(maps_as_pydicts="lossy")
-    if as_json:
-        print_json([{name: json_value(value) for name, value in row.items()} for row in rows])
-        return
-    print_table(found.column_names, [["" if it is None else str(it) for it in row.values()] for row in rows])
+    print_rows(found, shape)
 
 
 def _parse(pairs: Sequence[str]) -> dict[str, str]:

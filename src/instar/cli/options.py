@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from datetime import datetime
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -19,22 +18,23 @@ __all__ = [
     "ConsensusOption",
     "StoreOption",
     "TableArgument",
+    "VersionOption",
     "YesOption",
     "confirm",
     "open_store",
+    "parse_moment",
     "snapshot_at",
 ]
 
 
-def _parse_time(text: str) -> int:
-    """Read a time, as milliseconds since 1970 or as ISO 8601; without a zone, it is local."""
-    try:
-        return int(text) if text.isdecimal() else int(datetime.fromisoformat(text).timestamp() * 1000)
-    except (ValueError, OverflowError):
-        raise UsageError(
-            f"{text!r} is not a time that a table may have: write 2026-11-15T12:00, with +00:00 for UTC, "
-            "or milliseconds since 1970"
-        ) from None
+def parse_moment(text: str) -> int:
+    """Read a time, as milliseconds since 1970 or as ISO 8601; without a zone, it is in UTC."""
+    from instar.table.read.moments import parse_time  # noqa: PLC0415 -- slow
+
+    time = parse_time(text)
+    if time < 0:
+        raise UsageError(f"{text} is not a time that a table may have: it is before 1970")
+    return time
 
 
 StoreOption = Annotated[
@@ -50,11 +50,14 @@ ConsensusOption = Annotated[
 AsOfOption = Annotated[
     int | None,
     typer.Option(
-        parser=_parse_time,
+        parser=parse_moment,
         metavar="TIME",
-        help="Of the rows as of a time: 2026-11-15T12:00, or milliseconds since 1970. A table that has not "
-        "changed since is read as it is.",
+        help="Of the rows as of a time, in UTC: 2026-11-15T12:00, as `instar log` prints it, or milliseconds "
+        "since 1970. A table that has not changed since is read as it is.",
     ),
+]
+VersionOption = Annotated[
+    int | None, typer.Option(help="Of the rows after a commit: a seqno, as `instar log` prints it.")
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 TableArgument = Annotated[
@@ -76,6 +79,13 @@ def confirm(question: str, *, yes: bool) -> None:
     typer.confirm(question, abort=True, err=True)
 
 
-def snapshot_at(table: Table, as_of: int | None) -> Snapshot:
+def snapshot_at(
+    table: Table,
+    as_of: int | None,
+    version: int | None = None,
+    schema: int | None = None,
+    columns: list[str] | None = None,
+) -> Snapshot:
     """Return the rows of a table as of a time; of one that ends before it, all of them."""
-    return table.snapshot(as_of=None if as_of is None or as_of >= table.upper else as_of)
+    time = None if as_of is None or as_of >= table.upper else as_of
+    return table.snapshot(as_of=time, version=version, schema=schema, columns=columns)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 import json
-import math
 import os
 import sys
 from contextlib import contextmanager
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TextIO
 
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.cells import cell_len
 from rich.console import Console
 from rich.table import Table
 
@@ -27,7 +27,6 @@ __all__ = [
     "error_json",
     "format_bytes",
     "format_count",
-    "json_value",
     "open_output",
     "print_json",
     "print_table",
@@ -134,30 +133,32 @@ def print_json(value: Any) -> None:  # noqa: ANN401 -- whatever JSON can say
     sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=not unicode) + "\n")
 
 
-def json_value(value: object) -> object:
-    """Return a value of a row as JSON can say it: bytes in hexadecimal, dates and times as text."""
-    match value:
-        case dict():
-            return {str(name): json_value(member) for name, member in value.items()}
-        case list():
-            return [json_value(item) for item in value]
-        case bytes() | bytearray():
-            return value.hex()
-        case float():
-            return value if math.isfinite(value) else str(value)
-        case None | bool() | int() | str():
-            return value
-    return str(value)
-
-
 def error_json(code: str, message: str) -> dict[str, dict[str, str]]:
     """Return an error as JSON has it."""
     return {"error": {"code": code, "message": message}}
 
 
 def print_table(columns: Iterable[str], rows: Iterable[Iterable[Any]], *, title: str | None = None) -> None:
-    """Print rows under headings."""
+    """Print rows under headings: plain where they are piped."""
+    if not sys.stdout.isatty():
+        _print_plain([list(columns), *([_plain(cell) for cell in row] for row in rows)], title)
+        return
     table = Table(*columns, box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for row in rows:
         table.add_row(*row)
     console().print(table)
+
+
+def _print_plain(rows: list[list[str]], title: str | None) -> None:
+    """Print rows aligned by spaces, and nothing else."""
+    widths = [max(map(cell_len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "   ".join(cell + " " * (width - cell_len(cell)) for cell, width in zip(row, widths, strict=True))
+        for row in rows
+    ]
+    for line in ([] if title is None else [title]) + lines:
+        sys.stdout.write(line.rstrip() + "\n")
+
+
+def _plain(cell: object) -> str:
+    return "" if cell is None else str(cell)

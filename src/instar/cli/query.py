@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+import re
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from instar.cli.options import AsOfOption, ConsensusOption, StoreOption, open_store, snapshot_at
-from instar.cli.output import JsonOption, console, json_value, print_json, print_table, working
+from instar.cli.output import JsonOption, working
+from instar.cli.printing import CsvOption, NdjsonOption, Shape, VerticalOption, chosen_shape, print_rows
 from instar.errors import TableNotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -18,14 +20,46 @@ if TYPE_CHECKING:
 __all__ = ["query"]
 
 _SHOWN = 50
+_FIRST: Final = re.compile(r"\s*([A-Za-z]+)")
+_WRITES: Final = frozenset(
+    [
+        "alter",
+        "analyze",
+        "begin",
+        "cache",
+        "call",
+        "clear",
+        "create",
+        "delete",
+        "drop",
+        "grant",
+        "insert",
+        "merge",
+        "refresh",
+        "repair",
+        "replace",
+        "reset",
+        "revoke",
+        "set",
+        "truncate",
+        "uncache",
+        "update",
+        "use",
+    ]
+)
+QUERIES: Final = "Write one that begins with select, with, values, from, table, describe, show or explain"
 
 
-def query(
+def query(  # noqa: PLR0913 -- options of a command
     sql: Annotated[str, typer.Argument(help="A query in Spark's SQL. Names with a / go in `backticks`.")],
     *,
     as_of: AsOfOption = None,
+    vertical: VerticalOption = False,
+    csv: CsvOption = False,
+    ndjson: NdjsonOption = False,
     limit: Annotated[
-        int | None, typer.Option(min=0, help="At most this many rows; without, 50 in text, all as JSON.")
+        int | None,
+        typer.Option(min=0, help="At most so many rows; without, 50 in a table, and all for programs."),
     ] = None,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
@@ -40,27 +74,27 @@ def query(
         instar query "select * from `billing/events`" --as-of 2026-11-15T12:00 --store lake --json
 
     """
-    most = _SHOWN if limit is None and not as_json else limit
+    shape = chosen_shape(as_json=as_json, ndjson=ndjson, csv=csv, vertical=vertical)
+    most = _SHOWN if limit is None and shape in {Shape.TABLE, Shape.VERTICAL} else limit
+    _check_reads(sql)
     with open_store(store, consensus) as opened:
         with working("starting Spark"):
-            from instar.spark.commands.query import query_frame, row_values, spark_errors  # noqa: PLC0415 -- slow
+            from instar.spark.commands.query import query_frame, rows_of, spark_errors  # noqa: PLC0415 -- slow
             from instar.spark.session import cancelling, local_session  # noqa: PLC0415
 
             spark = local_session("instar query").newSession()
         with spark_errors(), cancelling(spark):
             frame = query_frame(spark, sql, lambda name: _find(opened, name, as_of, spark))
             with working("running the query"):
-                found = (frame if most is None else frame.limit(most + 1)).collect()
-        names = frame.columns
-        rows = [row_values(row) for row in found[:most]]
-    if as_json:
-        if len(set(names)) < len(names):
-            raise UsageError(f"two columns have one name among {', '.join(names)}: rename with `as`")
-        print_json([dict(zip(names, map(json_value, row), strict=True)) for row in rows])
-        return
-    print_table(names, [[_text(value) for value in row] for row in rows])
-    if most is not None and len(found) > most:
-        console().print("There are more rows; --limit shows more.")
+                found = rows_of(frame if most is None else frame.limit(most + 1))
+    print_rows(found.slice(0, most), shape, more=most is not None and found.num_rows > most)
+
+
+def _check_reads(sql: str) -> None:
+    """Refuse at once what is certainly no query: Spark takes its time to start."""
+    first = _FIRST.match(sql)
+    if first is not None and first[1].lower() in _WRITES:
+        raise UsageError(f"`{first[1]} …` is not a query, and a query only reads. {QUERIES}")
 
 
 def _find(store: Store, name: str, as_of: int | None, spark: SparkSession) -> DataFrame | None:
@@ -69,7 +103,3 @@ def _find(store: Store, name: str, as_of: int | None, spark: SparkSession) -> Da
     except TableNotFoundError:
         return None
     return snapshot_at(table, as_of).to_spark(spark)
-
-
-def _text(value: object) -> str:
-    return "" if value is None else str(value)

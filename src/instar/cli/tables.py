@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 
@@ -29,8 +29,12 @@ from instar.errors import disposition
 
 if TYPE_CHECKING:
     from instar import Table
+    from instar.api import CommitInfo
     from instar.errors import InstarError
     from instar.state import ConfigValue
+
+_NEAR_MS: Final = 60_000
+"""Times of rows that are nearer to the clock's are times by the clock."""
 
 __all__ = ["create", "describe", "drop", "init", "log", "tables"]
 
@@ -175,7 +179,7 @@ def log(
     rows = [
         (
             str(commit.seqno),
-            f"{commit.at:%Y-%m-%d %H:%M:%S}",
+            _moment(commit),
             commit.by,
             commit.what,
             "-" if commit.schema_id is None else str(commit.schema_id),
@@ -186,6 +190,15 @@ def log(
     print_table(("seqno", "at (UTC)", "by", "what", "schema", "commit"), rows)
     if len(shown) < len(commits):
         console().print("There are older commits; --limit shows more.")
+
+
+def _moment(commit: CommitInfo) -> str:
+    """Return when a commit was made, so that --as-of takes it and reads what the commit wrote."""
+    from instar.table.read.moments import format_time, parse_time  # noqa: PLC0415 -- slow
+
+    made = parse_time(commit.at)
+    near = commit.ts is not None and abs(commit.ts - made) < _NEAR_MS
+    return format_time(commit.ts if near and commit.ts is not None else made)
 
 
 def drop(

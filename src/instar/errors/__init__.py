@@ -17,7 +17,8 @@
     │   ├── StreamNotFoundError
     │   ├── EntityNotFoundError         a dataset, job, run or version that lineage does not know
     │   ├── SchemaNotFoundError
-    │   └── ColumnNotFoundError
+    │   ├── ColumnNotFoundError
+    │   └── InputNotFoundError          no file to import
     ├── ConflictError                   reload and retry
     │   ├── SchemaMismatchError         compare_and_evolve_schema expected another schema
     │   ├── UpperMismatchError          an append expected another upper
@@ -67,6 +68,7 @@ from instar.errors.integrity import (
 from instar.errors.not_found import (
     ColumnNotFoundError,
     EntityNotFoundError,
+    InputNotFoundError,
     NotFoundError,
     SchemaNotFoundError,
     StoreNotFoundError,
@@ -108,6 +110,7 @@ __all__ = [
     "FormatTooNewError",
     "FormerNameError",
     "IncompatibleSchemaError",
+    "InputNotFoundError",
     "InstarError",
     "InvalidEventError",
     "InvalidNameError",

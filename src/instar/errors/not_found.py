@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 __all__ = [
     "ColumnNotFoundError",
     "EntityNotFoundError",
+    "InputNotFoundError",
     "NotFoundError",
     "SchemaNotFoundError",
     "StoreNotFoundError",
@@ -83,6 +84,16 @@ class SchemaNotFoundError(NotFoundError):
         self.schema_id = schema_id
         self.latest = latest
         super().__init__(f"table `{table}` has no schema {schema_id}: its schemas are 0 to {latest}.")
+
+
+class InputNotFoundError(NotFoundError):
+    """There is no file or directory of that name, and none that a pattern fits."""
+
+    code = "input-not-found"
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        super().__init__(f"there is no file {path}. Check the path; nothing was read.")
 
 
 class ColumnNotFoundError(NotFoundError):

@@ -25,9 +25,9 @@ from instar.schema import (
     parse_type_ddl,
 )
 from instar.schema.arrow import find_named, said_type
-from instar.schema.paths import ELEMENT, KEY, VALUE
+from instar.schema.paths import ELEMENT, KEY, VALUE, parse_path
 from instar.schema.rules import can_widen
-from instar.schema.schema import index_fields
+from instar.schema.schema import index_fields, number_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,6 +37,7 @@ __all__ = [
     "NewColumn",
     "as_table",
     "check_names",
+    "data_schema",
     "find_leaf",
     "needed_types",
     "new_columns",
@@ -181,6 +182,12 @@ def new_columns(incoming: pa.Schema, schema: Schema | None) -> tuple[NewColumn, 
     They are in an order in which `SchemaUpdate.add_column` can add them. Without a schema, they are all new.
     """
     return tuple(_new_members(list(incoming), () if schema is None else schema.fields, ()))
+
+
+def data_schema(incoming: pa.Schema) -> Schema:
+    """Return the schema that a table for the data would have: the narrowest types, all nullable."""
+    new = _new_members(list(incoming), (), ())
+    return Schema(number_fields(Field(0, parse_path(it.path)[-1], it.type) for it in new))
 
 
 def _new_members(

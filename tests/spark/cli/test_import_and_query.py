@@ -10,8 +10,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import instar
-from instar.cli.importing import guess_format
 from instar.errors import UsageError
+from instar.files import guess_format
 from tests.unit.cli.command import instar as run
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def test_text_takes_the_types_of_the_table(lake: str, tmp_path: Path) -> None:
     (tmp_path / "bad.csv").write_text("n,code\nmany,1\n", encoding="utf-8")
     misfit = error("import", str(tmp_path / "bad.csv"), "-t", "t", *where)
     assert "column `n` of the data does not fit: 'many' is not of its type bigint" in misfit
-    assert f"in the record 'many,1' of file://{tmp_path}/bad.csv" in misfit
+    assert "in bad.csv" in misfit
     (tmp_path / "bad.json").write_text('{"at": "noday", "code": "1"}\n', encoding="utf-8")
     misfit = error("import", str(tmp_path / "bad.json"), "-t", "t", *where)
     assert "column `at` of the data does not fit: 'noday' is not of its type date" in misfit
@@ -102,7 +102,7 @@ def test_what_cannot_be_imported_is_said(lake: str, tmp_path: Path) -> None:
     where = ("--store", lake)
     assert "table `t` does not exist" in error("import", "x.csv", "-t", "t", *where)
     missing = error("import", str(tmp_path / "no.parquet"), "-t", "t", "--create", *where)
-    assert "Path does not exist" in missing
+    assert "there is no file" in missing
     assert "say --format" in error("import", "stuff", "-t", "t", "--create", *where)
 
 
@@ -148,9 +148,9 @@ def test_every_value_has_a_text(lake: str) -> None:
     sql = """select named_struct('a', 1, 'b', array(date'2026-11-15')) as s, map('k', 1.5D) as m,
              X'00ff' as b, double('NaN') as n, 1.20BD as d, null as z"""
     assert answer("query", sql, "--store", lake) == [
-        {"s": {"a": 1, "b": ["2026-11-15"]}, "m": {"k": 1.5}, "b": "00ff", "n": "nan", "d": "1.20", "z": None}
+        {"s": {"a": 1, "b": ["2026-11-15"]}, "m": {"k": 1.5}, "b": "00ff", "n": "NaN", "d": "1.20", "z": None}
     ]
-    assert "{'a': 1" in run("query", sql, "--store", lake).stdout
+    assert '{"a": 1' in run("query", sql, "--store", lake).stdout
 
 
 @pytest.mark.parametrize(

@@ -73,7 +73,7 @@ CONSOLE = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 HOME = "/home/ada"
 """Where README's user is."""
 CHANGING = {
-    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d": "<time>",
+    r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d{3})?": "<time>",
     r"(?<=<time>   )\S+ +(?=\S)": "<who> ",
     r"\b[0-9a-f]{8}$": "<commit>",
     r"─+": "─",

@@ -30,7 +30,7 @@ def test_rows_are_looked_up(tmp_path: Path) -> None:
             )
         )
     found = json.loads(instar("lookup", "t", "id=2", "--store", store, "--json").stdout)
-    assert found == [{"id": 2, "day": "1970-01-02", "at": "1970-01-01 00:00:01+00:00", "x": "nan"}]
+    assert found == [{"id": 2, "day": "1970-01-02", "at": "1970-01-01T00:00:01Z", "x": "NaN"}]
     for key in ("day=1970-01-02", "at=1970-01-01T00:00:01", "at=1970-01-01T01:00:01+01:00", "x=nan"):
         shown = instar("lookup", "t", key, "--column", "id", "--store", store, "--json")
         assert json.loads(shown.stdout) == [{"id": 2}], shown

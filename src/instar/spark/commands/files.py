@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any, Final
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import PySparkException
 from pyspark.sql.functions import col, input_file_name
-from pyspark.sql.types import StringType, StructField, StructType
+from pyspark.sql.types import IntegerType, LongType, StringType, StructField, StructType
 
 from instar.errors import DataMismatchError, UsageError
-from instar.schema import spark_json
+from instar.schema import Field, Schema, spark_json
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
-    from instar.schema import Schema
+    from instar.schema import Type
 
 __all__ = ["naming_misfits", "read_files"]
 
@@ -30,9 +30,18 @@ _RECORD: Final = "_instar_record"
 _FILE: Final = "_instar_file"
 
 
-def read_files(spark: SparkSession, paths: Sequence[str], kind: str, schema: Schema | None) -> DataFrame:
+def read_files(
+    spark: SparkSession,
+    paths: Sequence[str],
+    kind: str,
+    schema: Schema | None,
+    *,
+    types: Mapping[str, Type] | None = None,
+    delimiter: str = ",",
+) -> DataFrame:
     """Read files; text takes the types of the schema's columns where it has them, and guesses the others.
 
+    What columns of CSV are may be given as `types`, where that is known better than Spark guesses it.
     A value that is not of its column's type is an error, not a null.
     """
     reader = spark.read.options(**_STRICT)
@@ -40,12 +49,16 @@ def read_files(spark: SparkSession, paths: Sequence[str], kind: str, schema: Sch
         case "parquet":
             return reader.parquet(*paths)
         case "csv":
-            reader = reader.options(**_CSV)
-            found = reader.option("inferSchema", schema is None).csv(list(paths)).schema
+            reader = reader.options(**_CSV, sep=delimiter)
+            if types is None:
+                found = _widened(reader.option("inferSchema", "true").csv(list(paths)).schema)
+            else:
+                fields = tuple(Field(at, name, type_) for at, (name, type_) in enumerate(types.items(), 1))
+                found = StructType.fromJson(spark_json(Schema(fields)))
             return reader.schema(_typed(found, schema)).csv(list(paths))
         case "json":
             return reader.schema(_typed(reader.json(list(paths)).schema, schema)).json(list(paths))
-    raise UsageError(f"there is no format {kind!r}: parquet, csv or json")
+    raise UsageError(f"Spark reads no files of the format {kind}: parquet, csv or json")
 
 
 @contextmanager
@@ -88,6 +101,16 @@ def _parse_record(text: str, kind: str, names: Sequence[str]) -> dict[str, Any]:
     except ValueError:
         return {}
     return record if isinstance(record, dict) else {}
+
+
+def _widened(found: StructType) -> StructType:
+    """Let whole numbers be as wide as anywhere else that text is read."""
+    return StructType(
+        [
+            StructField(it.name, LongType() if isinstance(it.dataType, IntegerType) else it.dataType)
+            for it in found
+        ]
+    )
 
 
 def _typed(found: StructType, schema: Schema | None) -> StructType:

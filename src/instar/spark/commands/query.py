@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import re
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException, ParseException, PySparkException
-from pyspark.sql import Row
 
 from instar.errors import TableNotFoundError, UsageError
 from instar.spark.native.views import make_view
+from instar.spark.write.incoming import arrow_frame
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["query_frame", "row_values", "spark_errors"]
+__all__ = ["query_frame", "rows_of", "spark_errors"]
 
 _QUOTED: Final = re.compile(r"`((?:[^`]|``)+)`")
 _READING: Final = re.compile(r"\s*(?:describe|desc|show|explain)\b", re.IGNORECASE)
@@ -56,20 +57,10 @@ def spark_errors() -> Iterator[None]:
         raise UsageError(_essence(causes[-1] if causes else str(error))) from error
 
 
-def row_values(row: Row) -> list[Any]:
-    """Return the values of a row; structs become dicts, at every level."""
-    return [_plain(value) for value in row]
-
-
-def _plain(value: object) -> object:
-    match value:
-        case Row():
-            return {name: _plain(member) for name, member in zip(value.__fields__, value, strict=True)}
-        case list():
-            return [_plain(item) for item in value]
-        case dict():
-            return {str(_plain(key)): _plain(item) for key, item in value.items()}
-    return value
+def rows_of(frame: DataFrame) -> pa.Table:
+    """Return the rows of a frame; times are in UTC, whatever the session says."""
+    named = frame.toDF(*(f"c{at}" for at in range(len(frame.columns))))  # names may repeat
+    return arrow_frame(named).toArrow().rename_columns(frame.columns)
 
 
 def _check_query(spark: SparkSession, sql: str) -> None:
@@ -82,8 +73,8 @@ def _check_query(spark: SparkSession, sql: str) -> None:
         parser.parseQuery(sql)
     except ParseException:
         raise UsageError(
-            "this statement is not a query: write one that begins with select, with, values, from, table, "
-            "describe, show or explain"
+            "this statement is not a query, and a query only reads. Write one that begins with select, with, "
+            "values, from, table, describe, show or explain"
         ) from None
 
 

@@ -114,6 +114,15 @@ class PartSet:
         return Place(places.column("batch")[at].as_py(), places.column("ordinal")[at].as_py())
 
     @property
+    def row_count(self) -> int:
+        """How many rows the parts have together, less those that are retracted by position."""
+        gone = 0
+        if self.retractions is not None:
+            gone = sum(self.retractions.rows(self.place(int(at))) for at in np.flatnonzero(self.partly))
+        whole: int = pc.sum(self.rows).as_py() or 0
+        return whole - gone
+
+    @property
     def positions(self) -> dict[int, BitMap]:
         """The rows that are retracted, by the position in the set of the parts that have any."""
         if self.retractions is None:

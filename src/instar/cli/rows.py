@@ -1,0 +1,226 @@
+"""`instar head`, `count`, `export`, `delete`, `listen`: the rows of a table, without Spark."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from instar.cli.options import (
+    AsOfOption,
+    ConsensusOption,
+    StoreOption,
+    TableArgument,
+    VersionOption,
+    YesOption,
+    confirm,
+    open_store,
+    parse_moment,
+    snapshot_at,
+)
+from instar.cli.output import JsonOption, console, format_count, print_json, working
+from instar.cli.printing import CsvOption, NdjsonOption, Shape, VerticalOption, chosen_shape, print_rows
+from instar.errors import UsageError
+from instar.files import Format, guess_format
+
+if TYPE_CHECKING:
+    from instar import Snapshot
+
+__all__ = ["count", "delete", "export", "head", "listen"]
+
+WhereOption = Annotated[
+    str | None, typer.Option(help="Only rows for which a condition in Spark SQL is true.")
+]
+ColumnOption = Annotated[list[str] | None, typer.Option("--column", "-c", help="A column. Repeatable.")]
+SinceOption = Annotated[
+    int | None, typer.Option(parser=parse_moment, metavar="TIME", help="Changes after a time, in UTC.")
+]
+SchemaOption = Annotated[int | None, typer.Option(help="Read under an older schema, by its id.")]
+
+
+def head(  # noqa: PLR0913 -- options of a command
+    table: TableArgument,
+    *,
+    limit: Annotated[int, typer.Option("--limit", "-n", min=0, help="How many rows.")] = 10,
+    where: WhereOption = None,
+    column: ColumnOption = None,
+    as_of: AsOfOption = None,
+    version: VersionOption = None,
+    schema: SchemaOption = None,
+    vertical: VerticalOption = False,
+    csv: CsvOption = False,
+    ndjson: NdjsonOption = False,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print some rows of a table: as few parts are opened as that takes.
+
+    Examples:
+
+        instar head events --store lake
+
+        instar head events -n 3 --where "amount > 100" -c user -c amount --csv --store lake
+
+    """
+    shape = chosen_shape(as_json=as_json, ndjson=ndjson, csv=csv, vertical=vertical)
+    with open_store(store, consensus) as opened:
+        opened_table = opened.table(table)
+        with snapshot_at(opened_table, as_of, version, schema, column) as snapshot, working("reading"):
+            rows = snapshot.head(limit + 1, where=where)
+    print_rows(rows.slice(0, limit), shape, more=rows.num_rows > limit)
+
+
+def count(
+    table: TableArgument,
+    *,
+    where: WhereOption = None,
+    as_of: AsOfOption = None,
+    version: VersionOption = None,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print how many rows a table has, or for how many a condition is true.
+
+    Example:
+
+        instar count events --where "amount is null" --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        opened_table = opened.table(table)
+        with snapshot_at(opened_table, as_of, version) as snapshot, working("counting"):
+            rows = snapshot.count(where)
+            time = snapshot.as_of
+    if as_json:
+        print_json({"table": table, "rows": rows, "as_of": time})
+    else:
+        console().print(str(rows))
+
+
+def export(  # noqa: PLR0913 -- options of a command
+    table: TableArgument,
+    file: Annotated[str, typer.Argument(help="The file to write; - is the standard output.")],
+    *,
+    file_format: Annotated[
+        Format | None, typer.Option("--format", "-f", help="What to write, if the name does not tell.")
+    ] = None,
+    where: WhereOption = None,
+    column: ColumnOption = None,
+    as_of: AsOfOption = None,
+    version: VersionOption = None,
+    schema: SchemaOption = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write the rows of a table to a file of Parquet, CSV, JSON lines or Arrow, batch by batch.
+
+    Examples:
+
+        instar export events events.parquet --store lake
+
+        instar export events - --format csv --where "country = 'DE'" --store lake
+
+    """
+    kind = guess_format([file]) if file_format is None else file_format
+    with open_store(store, consensus) as opened:
+        opened_table = opened.table(table)
+        with snapshot_at(opened_table, as_of, version, schema, column) as snapshot:
+            rows = _write(snapshot, file, kind, where, force=force)
+    if file == "-":
+        return
+    if as_json:
+        print_json({"table": table, "file": file, "format": str(kind), "rows": rows})
+    else:
+        console().print(f"Exported {format_count(rows, 'row')} of {table} to {file}.")
+
+
+def delete(
+    table: TableArgument,
+    where: Annotated[str, typer.Argument(help="A condition in Spark SQL.")],
+    *,
+    yes: YesOption = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say how many rows would go.")] = False,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Retract the rows for which a condition is true. As of earlier times they can still be read.
+
+    Examples:
+
+        instar delete events "amount < 0" --dry-run --store lake
+
+        instar delete events "user = 'ada'" --yes --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        target = opened.table(table)
+        found = target.count(where) if dry_run or not yes else 0
+        if dry_run:
+            answer = {"table": table, "rows": found, "dry_run": True}
+            text = (
+                f"{format_count(found, 'row')} of {table} would go. This was a dry run: nothing was written."
+            )
+        else:
+            confirm(f"Delete {format_count(found, 'row')} of {table}?", yes=yes)
+            with working("deleting"):
+                commit = target.delete(where)
+            answer = {"table": table, **commit._asdict(), "dry_run": False}
+            text = f"Deleted {format_count(commit.rows, 'row')} of {table}."
+    if as_json:
+        print_json(answer)
+    else:
+        console().print(text)
+
+
+def listen(
+    table: TableArgument,
+    *,
+    since: SinceOption = None,
+    column: ColumnOption = None,
+    timeout: Annotated[
+        float | None, typer.Option(help="Stop after this many seconds without a change; never without.")
+    ] = None,
+    csv: CsvOption = False,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Print changes as they are committed, one a line: the row, `_ts` and `_diff`, +1 added or -1 retracted.
+
+    Lines are JSON, or with --csv CSV. Ctrl-C ends it.
+
+    Examples:
+
+        instar listen events --store lake
+
+        instar listen events --since 2026-11-15T12:00Z --timeout 5 --store lake
+
+    """
+    shape = Shape.CSV if csv and not as_json else Shape.NDJSON
+    with open_store(store, consensus) as opened:
+        follower = opened.table(table).listen(since, columns=column, timeout=timeout)
+        told = False
+        for changes in follower:
+            print_rows(changes.rows, shape, header=not told)
+            told = True
+            sys.stdout.flush()
+
+
+def _write(snapshot: Snapshot, file: str, kind: Format, where: str | None, *, force: bool) -> int:
+    from instar.files.write import write_file, write_text  # noqa: PLC0415 -- slow
+    from instar.schema import arrow_schema  # noqa: PLC0415 -- slow
+
+    schema = arrow_schema(snapshot.schema)
+    if file == "-":
+        if kind not in {Format.CSV, Format.JSON}:
+            raise UsageError(f"the standard output takes csv or json, not {kind}: name a file")
+        return write_text(sys.stdout, kind, schema, snapshot.to_batches(where))
+    with working(f"writing {file}"):
+        return write_file(Path(file), kind, schema, snapshot.to_batches(where), replace=force)

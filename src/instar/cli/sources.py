@@ -1,0 +1,149 @@
+"""Files as rows for a table: in this process where they are small enough, and on Spark where they are not.
+
+What is here decides who reads. How it is done is in `instar.files` and in `instar.spark.commands.files`.
+"""
+
+from __future__ import annotations
+
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from instar.cli.output import working
+from instar.cli.progress import progress_bars
+from instar.files import Format, find_files, guess_format
+from instar.files.read import TextOptions, csv_types, read_files
+from instar.reporting import RunInput, reading_from
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+    from instar.api.writing import Data
+    from instar.schema import Schema, SchemaLike
+
+__all__ = ["Files", "Source", "chosen_format", "open_files"]
+
+_MOST: Final = {Format.JSON: 64 * 1024 * 1024}
+_MOST_ELSE: Final = 512 * 1024 * 1024
+"""How many bytes of files are read in process; those of JSON lines are held in memory."""
+
+
+class Files(NamedTuple):
+    """What a user has said about files."""
+
+    paths: Sequence[str]
+    kind: Format
+    delimiter: str = ","
+    where: str | None = None
+
+
+class Source(NamedTuple):
+    """Rows that `Table.append` takes, and the schema that a new table for them has."""
+
+    data: Data
+    schema: SchemaLike
+
+
+def chosen_format(paths: Sequence[str], given: Format | None) -> Format:
+    """Return what files are: what was said, or what their names say."""
+    return guess_format(paths) if given is None else given
+
+
+@contextmanager
+def open_files(files: Files, schema: Schema | None, doing: str) -> Iterator[Source]:
+    """Open files for as long as their rows are written; text takes the types of a schema's columns."""
+    local = find_files(files.paths)
+    inputs = [RunInput(*_dataset(path), same_columns=True) for path in files.paths]
+    with reading_from(inputs):
+        if local is not None and _is_small(local, files.kind):
+            with _in_process(local, files, schema, doing) as source:
+                yield source
+        else:
+            with _on_spark(local, files, schema, doing) as source:
+                yield source
+
+
+def _is_small(paths: Sequence[Path], kind: Format) -> bool:
+    """Whether files are read in this process: the others are Spark's, if it is there."""
+    partitioned = any("=" in parent.name for path in paths for parent in path.parents)
+    size = sum(path.stat().st_size for path in paths)
+    small = size <= _MOST.get(kind, _MOST_ELSE) and not partitioned
+    return small or kind is Format.ARROW or find_spec("pyspark") is None
+
+
+@contextmanager
+def _in_process(paths: Sequence[Path], files: Files, schema: Schema | None, doing: str) -> Iterator[Source]:
+    from instar.parts import data_schema  # noqa: PLC0415 -- slow
+
+    with working("looking at the files"):
+        reader = read_files(paths, files.kind, schema, TextOptions(files.delimiter))
+        made = data_schema(reader.schema)
+    data = reader if files.where is None else _chosen(reader, files.where, made)
+    with working(doing):
+        yield Source(data, made)
+
+
+def _chosen(reader: pa.RecordBatchReader, where: str, schema: Schema) -> pa.RecordBatchReader:
+    """Leave out the rows for which a condition is not true."""
+    import pyarrow as pa  # noqa: PLC0415 -- slow
+
+    from instar.parts import conform  # noqa: PLC0415 -- slow
+    from instar.schema import arrow_schema  # noqa: PLC0415 -- slow
+    from instar.table.read.filter import Filter  # noqa: PLC0415 -- slow
+    from instar.table.services import wall_clock  # noqa: PLC0415 -- slow
+
+    condition = Filter.parse(where, schema, wall_clock())
+    rows = (batch.filter(condition.rows(batch, schema)) for batch in conform(reader, schema))
+    return pa.RecordBatchReader.from_batches(arrow_schema(schema), rows)
+
+
+@contextmanager
+def _on_spark(
+    paths: Sequence[Path] | None, files: Files, schema: Schema | None, doing: str
+) -> Iterator[Source]:
+    with working("starting Spark"):
+        from instar.spark.commands import files as reading  # noqa: PLC0415 -- slow
+        from instar.spark.commands.query import spark_errors  # noqa: PLC0415 -- slow
+        from instar.spark.session import cancelling, local_session  # noqa: PLC0415 -- slow
+
+        spark = local_session("instar import")
+    with spark_errors():
+        with working("looking at the files"), cancelling(spark):
+            text = TextOptions(files.delimiter)
+            guessed = files.kind is Format.CSV and paths is not None
+            types = csv_types(paths, schema, text) if guessed and paths is not None else None
+            frame = reading.read_files(
+                spark, files.paths, files.kind, schema, types=types, delimiter=files.delimiter
+            )
+        with (
+            _spark_progress(spark, doing),
+            reading.naming_misfits(frame, files.paths, files.kind),
+            cancelling(spark),
+        ):
+            yield Source(frame if files.where is None else frame.where(files.where), frame.schema)
+
+
+def _dataset(file: str) -> tuple[str, str]:
+    """Return the namespace and name of a file as OpenLineage names it."""
+    scheme, separator, rest = file.partition("://")
+    if not separator or scheme == "file":
+        return "file", str(Path(rest if separator else file).resolve())
+    bucket, _, key = rest.partition("/")
+    return f"{scheme}://{bucket}", key
+
+
+@contextmanager
+def _spark_progress(spark: SparkSession, what: str) -> Iterator[None]:
+    """Show how many of Spark's tasks are done."""
+    with progress_bars("tasks") as tell:
+        if tell is None:
+            yield
+            return
+        from instar.spark.commands.progress import watched  # noqa: PLC0415 -- slow
+
+        with watched(spark, what, lambda done, total: tell(what, done, total or None)):
+            yield

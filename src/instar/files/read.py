@@ -1,0 +1,271 @@
+"""Rows of files as one stream of Arrow batches, in types of a table where it has such columns.
+
+Files may differ in their columns: what one of them lacks is null. CSV and Parquet are read piece by piece;
+files of JSON lines are held in memory, one at a time.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.csv as pc_csv
+import pyarrow.parquet as pq
+
+from instar.errors import DataMismatchError, UsageError
+from instar.files.formats import Format
+from instar.files.nested import fit_values
+from instar.files.text import Guess, parse_text
+from instar.schema import Field, Schema, Type, arrow_type
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+__all__ = ["TextOptions", "csv_types", "read_files"]
+
+_BLOCK: Final = 8 * 1024 * 1024
+_ROWS: Final = 64 * 1024
+
+
+class TextOptions(NamedTuple):
+    """How CSV is written."""
+
+    delimiter: str = ","
+
+
+def read_files(
+    paths: Sequence[Path], kind: Format, schema: Schema | None = None, options: TextOptions | None = None
+) -> pa.RecordBatchReader:
+    """Read files; text takes the types of the schema's columns where it has them, and guesses the others."""
+    known = {} if schema is None else {field.name.lower(): field for field in schema.fields}
+    match kind:
+        case Format.CSV:
+            text = options or TextOptions()
+            found = _csv(paths, csv_types(paths, schema, text), text)
+        case Format.JSON:
+            found = _json(paths, known)
+        case Format.PARQUET:
+            found = _parquet(paths)
+        case Format.ARROW:
+            found = _arrow(paths)
+    return found
+
+
+# --- CSV ------------------------------------------------------------------------------------------
+
+
+def csv_types(paths: Sequence[Path], schema: Schema | None, options: TextOptions) -> dict[str, Type]:
+    """Return the columns of files and their types: those of the schema, or what all values are written as."""
+    known = {} if schema is None else {field.name.lower(): field for field in schema.fields}
+    names: dict[str, str] = {}  # the first spelling of each, by its lower case
+    for path in paths:
+        with _csv_batches(path, options) as (header, _):
+            for name in header:
+                names.setdefault(name.lower(), name)
+    guesses = {name: Guess() for name in names if name not in known}
+    if guesses:
+        for path in paths:
+            with _csv_batches(path, options) as (header, batches):
+                for batch in batches:
+                    for name, column in zip(header, batch.columns, strict=True):
+                        if name.lower() in guesses:
+                            guesses[name.lower()].look(column)
+    return {
+        spelled: known[name].type if name in known else guesses[name].type for name, spelled in names.items()
+    }
+
+
+def _csv(paths: Sequence[Path], types: Mapping[str, Type], options: TextOptions) -> pa.RecordBatchReader:
+    schema = pa.schema([(name, arrow_type(type_)) for name, type_ in types.items()])
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        for path in paths:
+            with _csv_batches(path, options) as (header, batches):
+                done = 0
+                for batch in batches:
+                    given = {name.lower(): column for name, column in zip(header, batch.columns, strict=True)}
+                    yield pa.RecordBatch.from_arrays(
+                        [
+                            parse_text(given[name.lower()], type_, name, path.name, done)
+                            if name.lower() in given
+                            else pa.nulls(batch.num_rows, arrow_type(type_))
+                            for name, type_ in types.items()
+                        ],
+                        schema=schema,
+                    )
+                    done += batch.num_rows
+
+    return pa.RecordBatchReader.from_batches(schema, rows())
+
+
+@contextmanager
+def _csv_batches(path: Path, options: TextOptions) -> Iterator[tuple[list[str], Iterator[pa.RecordBatch]]]:
+    """Open a file of CSV: the names in its header, and its rows as text; what is empty is null."""
+    parse = pc_csv.ParseOptions(delimiter=options.delimiter, newlines_in_values=True)
+    read = pc_csv.ReadOptions(block_size=_BLOCK)
+    with _reading(path):
+        with pa.input_stream(path, compression="detect") as source:
+            header = _header(source, parse, read)
+        convert = pc_csv.ConvertOptions(
+            column_types=dict.fromkeys(header, pa.string()),
+            null_values=[""],
+            strings_can_be_null=True,
+            quoted_strings_can_be_null=False,
+        )
+        with pa.input_stream(path, compression="detect") as source:
+            if not header:
+                yield header, iter(())
+                return
+            reader = pc_csv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert)
+            yield header, _reading_all(path, reader)
+
+
+def _header(source: pa.NativeFile, parse: pc_csv.ParseOptions, read: pc_csv.ReadOptions) -> list[str]:
+    try:
+        return list(pc_csv.open_csv(source, read_options=read, parse_options=parse).schema.names)
+    except pa.ArrowInvalid as error:
+        if "Empty CSV file" in str(error):
+            return []
+        raise
+
+
+# --- JSON -----------------------------------------------------------------------------------------
+
+
+def _json(paths: Sequence[Path], known: Mapping[str, Field]) -> pa.RecordBatchReader:
+    tables = [_json_table(path, known) for path in paths]
+    schema = pa.unify_schemas([table.schema for table in tables], promote_options="permissive")
+    schema = pa.schema([_named(field, known) for field in schema])
+    return pa.RecordBatchReader.from_batches(
+        schema, _united(schema, ((it.to_batches(), "") for it in tables))
+    )
+
+
+def _named(field: pa.Field, known: Mapping[str, Field]) -> pa.Field:
+    """Give a column of which nothing is known the type of the table's, or else that of text."""
+    if not pa.types.is_null(field.type):
+        return field
+    own = known.get(field.name.lower())
+    return field.with_type(pa.string() if own is None else arrow_type(own.type))
+
+
+def _json_table(path: Path, known: Mapping[str, Field]) -> pa.Table:
+    """Return the objects of a file, one a line or all in one list, as columns."""
+    with _reading(path), pa.input_stream(path, compression="detect") as source:
+        rows = _objects(source.read(), path)
+    columns: dict[str, list[Any]] = {}
+    for at, row in enumerate(rows):
+        for name, value in row.items():
+            columns.setdefault(name, [None] * at).append(value)
+        for values in columns.values():
+            if len(values) <= at:
+                values.append(None)
+    arrays = {
+        name: fit_values(values, known[name.lower()].type if name.lower() in known else None, name, path.name)
+        for name, values in columns.items()
+    }
+    return pa.table(arrays)
+
+
+def _objects(data: bytes, path: Path) -> list[dict[str, Any]]:
+    text = data.decode("utf-8-sig", "strict")
+    if text.lstrip().startswith("["):
+        rows = _loads(text, path, 1)
+        if isinstance(rows, list) and all(isinstance(row, dict) for row in rows):
+            return rows
+        raise UsageError(f"{path} is not a list of objects: write one object a line")
+    found = []
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.strip():
+            row = _loads(line, path, number)
+            if not isinstance(row, dict):
+                raise UsageError(f"line {number} of {path} is not an object: {line[:60]!r}")
+            found.append(row)
+    return found
+
+
+def _loads(text: str, path: Path, line: int) -> Any:  # noqa: ANN401 -- whatever JSON says
+    try:
+        return json.loads(text)
+    except ValueError as error:
+        raise UsageError(f"line {line} of {path} is not JSON: {error}. Write one object a line") from None
+    except RecursionError:
+        raise UsageError(f"line {line} of {path} is nested too deeply") from None
+
+
+# --- Parquet and Arrow ----------------------------------------------------------------------------
+
+
+def _parquet(paths: Sequence[Path]) -> pa.RecordBatchReader:
+    schemas = []
+    for path in paths:
+        with _reading(path):
+            schemas.append(pq.read_schema(path).remove_metadata())
+    schema = _unified(schemas, paths)
+
+    def files() -> Iterator[tuple[Iterator[pa.RecordBatch], str]]:
+        for path in paths:
+            with _reading(path), pq.ParquetFile(path) as file:
+                yield file.iter_batches(_ROWS), path.name
+
+    return pa.RecordBatchReader.from_batches(schema, _united(schema, files()))
+
+
+def _arrow(paths: Sequence[Path]) -> pa.RecordBatchReader:
+    tables = []
+    for path in paths:
+        with _reading(path), pa.memory_map(str(path)) as source:
+            try:
+                tables.append(pa.ipc.open_file(source).read_all())
+            except pa.ArrowInvalid:
+                source.seek(0)
+                tables.append(pa.ipc.open_stream(source).read_all())
+    schema = _unified([table.schema for table in tables], paths)
+    batches = ((table.to_batches(), path.name) for table, path in zip(tables, paths, strict=True))
+    return pa.RecordBatchReader.from_batches(schema, _united(schema, batches))
+
+
+def _unified(schemas: Sequence[pa.Schema], paths: Sequence[Path]) -> pa.Schema:
+    try:
+        return pa.unify_schemas(schemas, promote_options="permissive")
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        names = ", ".join(path.name for path in paths[:3])
+        raise UsageError(f"the files {names} … do not go together: {error}. Import them apart") from None
+
+
+def _united(
+    schema: pa.Schema, files: Iterator[tuple[Iterator[pa.RecordBatch] | list[pa.RecordBatch], str]]
+) -> Iterator[pa.RecordBatch]:
+    """Bring the batches of each file under one schema: what a file lacks is null."""
+    for batches, name in files:
+        for batch in batches:
+            columns = []
+            for field in schema:
+                at = batch.schema.get_field_index(field.name)
+                if at < 0:
+                    columns.append(pa.nulls(batch.num_rows, field.type))
+                    continue
+                try:
+                    columns.append(batch.column(at).cast(field.type))
+                except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+                    raise DataMismatchError(field.name, f"{error}, in {name}") from None
+            yield pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    """Say which file it is that cannot be read."""
+    try:
+        yield
+    except (pa.ArrowInvalid, UnicodeDecodeError) as error:
+        raise UsageError(f"cannot read {path}: {error}") from None
+    except OSError as error:
+        raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
+
+
+def _reading_all(path: Path, batches: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+    with _reading(path):
+        yield from batches
