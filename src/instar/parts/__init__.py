@@ -23,6 +23,7 @@ from instar.parts.merge import merge_runs
 from instar.parts.probe import Probe
 from instar.parts.read import needed_fields, read_part
 from instar.parts.rows import compare_bounds, decode_row, encode_limits, may_overlap
+from instar.parts.settle import settle_runs
 from instar.parts.sort import rank_rows, sort_indices, sort_rows
 from instar.parts.spill import spill_runs
 from instar.parts.split import write_parts
@@ -79,6 +80,7 @@ __all__ = [
     "rank_rows",
     "read_part",
     "sample_rows",
+    "settle_runs",
     "snapshot_rows",
     "sort_indices",
     "sort_rows",

@@ -24,6 +24,7 @@ from instar.parts import (
     clustered_run,
     merge_runs,
     sample_rows,
+    settle_runs,
     spill_runs,
     write_parts,
 )
@@ -82,25 +83,29 @@ class Output(NamedTuple):
 def rewrite_parts(work: Work, task: str = "0") -> Iterator[Output]:
     """Store the rows of the inputs as new parts: sorted, if the table has an order.
 
+    What is retracted by value among them becomes rows that are gone, by position, or nothing at all.
+
     `task` tells the attempts apart, where the same work may be done twice.
     """
     storing = work.storing
-    if storing.curve:
-        batches = chain.from_iterable(_read(work, item) for item in sorted(work.inputs))
-        rows = cluster_rows(
-            batches, storing.schema, storing.curve, sample=_sample(work), most_bytes=SORTED_BYTES
-        )
-        yield from _store(storing, rows, RowOrder.NONE, task, clustered_run(storing.cluster_by))
-        return
+    by_value = any(item.written.part.diff_min < 0 for item in work.inputs)
     with ExitStack() as spilled:
-        if work.storing.order_by:
-            runs = _sorted_runs(work, spilled)
-            rows = merge_runs(runs, work.storing.schema, work.storing.order_by)
-            batches = chain.from_iterable(table.to_batches() for table in rows)
-            yield from _store(work.storing, batches, RowOrder.SORTED, task)
+        if by_value or (storing.order_by and not storing.curve):
+            tables = merge_runs(_sorted_runs(work, spilled), storing.schema, storing.order_by)
+            if by_value:
+                tables = settle_runs(tables, storing.schema, GONE)
+            batches = chain.from_iterable(table.to_batches() for table in tables)
         else:
             batches = chain.from_iterable(_read(work, item) for item in sorted(work.inputs))
-            yield from _store(work.storing, batches, RowOrder.NONE, task)
+        if storing.curve:
+            sample = _sample(work)
+            rows = cluster_rows(
+                batches, storing.schema, storing.curve, sample=sample, most_bytes=SORTED_BYTES
+            )
+            yield from _store(storing, rows, RowOrder.NONE, task, clustered_run(storing.cluster_by))
+        else:
+            order = RowOrder.SORTED if storing.order_by else RowOrder.NONE
+            yield from _store(storing, batches, order, task)
 
 
 def carry_over(work: Work, late: Mapping[Place, Sequence[Taken]], task: str) -> list[Part]:
