@@ -22,6 +22,7 @@ from instar.stream.stamp import dataset_name
 from instar.table import VacuumReport, check_clock, vacuum_table
 from instar.table.housekeeping.analyze import analyze_table
 from instar.table.housekeeping.compaction import compact_table, find_goals, find_work
+from instar.table.housekeeping.purge import purge_table
 from instar.table.housekeeping.retention import retain_table
 from instar.table.housekeeping.rewrite import rewrite_parts
 from instar.table.read.order import arrange_parts
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     from instar.table.housekeeping.analyze import AnalysisReport
     from instar.table.housekeeping.compaction import CompactionReport
     from instar.table.housekeeping.plan import CompactionJob
+    from instar.table.housekeeping.purge import PurgeReport
     from instar.table.housekeeping.retention import RetentionReport
     from instar.table.housekeeping.rewrite import Output, Work
     from instar.table.read.moments import Moment
@@ -411,12 +413,7 @@ class Table:
         the call. Others may write meanwhile. With a session the work is done by its executors; without, in
         this process, in bounded memory. `tell` hears how many bytes are done, of how many.
         """
-        rewrite: Callable[[Work], Iterable[Output]] = rewrite_parts
-        lanes = 1
-        if spark is not None:
-            from instar.spark import rewrite_on  # noqa: PLC0415 -- only who needs Spark loads it
-
-            rewrite, lanes = rewrite_on(spark), spark.sparkContext.defaultParallelism
+        rewrite, lanes = _rewriter(spark)
         with reported("compact", self._services.blob.url, self.name, work="COMPACTION", writes=False) as run:
             report = compact_table(
                 self._services,
@@ -459,6 +456,41 @@ class Table:
         with self._log.pinned() as state:
             fields = dict.fromkeys(state.history.latest.load_column(column) for column in columns)
             return arrange_parts(self._services.chunks, state, list(fields)) is not None
+
+    def purge(
+        self,
+        columns: Sequence[str] = (),
+        where: str | None = None,
+        spark: SparkSession | None = None,
+        *,
+        adopted: str = "keep",
+        grace_ms: int = 0,
+    ) -> PurgeReport:
+        """Make dropped columns and deleted rows leave the bytes, and say which files held them.
+
+        `columns` are paths of columns that have been dropped. The rows for which `where` is true are deleted.
+        Every part that holds either, retracted or not, is rewritten; earlier times can no longer be read; and
+        what nobody needs is deleted from the store. With `adopted="delete"`, adopted files that held them are
+        deleted too. Files that somebody is reading stay, and so do those younger than `grace_ms`: the report
+        names them in `kept`, and another purge or vacuum takes them later.
+        """
+        if not columns and where is None:
+            raise UsageError(
+                "purge needs columns that were dropped, or a condition for rows: give one of them"
+            )
+        if adopted not in {"keep", "delete"}:
+            raise UsageError(f"adopted={adopted!r}: adopted files are 'keep'ed or 'delete'd")
+        check_clock(self._services)
+        return purge_table(
+            self._services,
+            self._log,
+            _rewriter(spark)[0],
+            columns=columns,
+            where=where,
+            delete=None if where is None else lambda: self.delete(where, spark).rows,
+            delete_adopted=adopted == "delete",
+            grace_ms=grace_ms,
+        )
 
     def retain(self, *, dry_run: bool = False) -> RetentionReport:
         """Let go of history that is older than the option `retention` says: a week, unless told otherwise.
@@ -505,3 +537,12 @@ class Table:
 
     def _repr_html_(self) -> str:
         return table_html(self.state)
+
+
+def _rewriter(spark: SparkSession | None) -> tuple[Callable[[Work], Iterable[Output]], int]:
+    """Return what rewrites parts, here or on executors, and how many jobs it can do at once."""
+    if spark is None:
+        return rewrite_parts, 1
+    from instar.spark import rewrite_on  # noqa: PLC0415 -- only who needs Spark loads it
+
+    return rewrite_on(spark), spark.sparkContext.defaultParallelism

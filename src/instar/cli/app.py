@@ -25,6 +25,7 @@ from instar.cli import (
     importing,
     lineage_show,
     lookup,
+    purge,
     query,
     rows,
     schema,
@@ -69,6 +70,7 @@ app.command()(query.query)
 app.command()(lookup.lookup)
 app.command()(explain.explain)
 app.command()(compact.compact)
+app.command()(purge.purge)
 app.command()(vacuum.vacuum)
 app.command()(tables.drop)
 app.command()(serve.serve)

@@ -67,7 +67,7 @@ def _settle(table: pa.Table, groups: npt.NDArray[np.int64], gone: str) -> pa.Tab
     added = _numbered(np.flatnonzero(settled & (diffs == 1) & here), groups, times)
     taken = _numbered(np.flatnonzero(settled & (diffs == -1)), groups, times)
     pairs = [(row, taken[key]) for key, row in added.items() if key in taken]
-    # What is taken before it was added was added elsewhere: then it is not known which of the equals is meant.
+    # What is taken before it was added was added elsewhere: it is not known which of the equals is meant.
     unclear = {groups[row] for row, other in pairs if times[row] > times[other]}
     pairs = [(row, other) for row, other in pairs if groups[row] not in unclear]
     if not pairs:

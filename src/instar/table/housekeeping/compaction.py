@@ -35,7 +35,16 @@ if TYPE_CHECKING:
     from instar.table.services import Services
     from instar.table.write.append import PartWriter
 
-__all__ = ["CompactionReport", "Input", "Output", "Work", "compact_table", "find_goals", "find_work"]
+__all__ = [
+    "CompactionReport",
+    "Input",
+    "Output",
+    "Work",
+    "compact_table",
+    "find_goals",
+    "find_work",
+    "list_candidates",
+]
 
 
 class Rewrite(Protocol):
@@ -74,7 +83,7 @@ def find_goals(state: TableState, *, full: bool = False) -> Goals:
 
 def find_work(services: Services, state: TableState, goals: Goals) -> list[CompactionJob]:
     """Return what a compaction of a state would do, the most urgent first."""
-    return plan_compaction(_candidates(services, state), goals)
+    return plan_compaction(list_candidates(services, state), goals)
 
 
 def compact_table(
@@ -83,13 +92,17 @@ def compact_table(
     rewrite: Rewrite,
     *,
     goals: Callable[[TableState], Goals] = find_goals,
+    choose: Callable[[TableState], list[CompactionJob]] | None = None,
     lanes: int = 1,
     tell: Callable[[int, int], None] | None = None,
 ) -> CompactionReport:
-    """Do what there is to do, in some lanes at once. `tell` hears how many bytes are done, of how many."""
+    """Do what there is to do, in some lanes at once. `tell` hears how many bytes are done, of how many.
+
+    With `choose`, the jobs are its, whatever the goals.
+    """
     report = CompactionReport()
     with log.pinned() as state:
-        jobs = find_work(services, state, goals(state))
+        jobs = find_work(services, state, goals(state)) if choose is None else choose(state)
         size = sum(job.size for job in jobs)
         done = 0
         tell = tell or _say_nothing
@@ -108,7 +121,7 @@ def _say_nothing(_done: int, _size: int) -> None:
     """Nobody wants to hear."""
 
 
-def _candidates(services: Services, state: TableState) -> Iterator[Candidate]:
+def list_candidates(services: Services, state: TableState) -> Iterator[Candidate]:
     """Yield what the planner has to know of each live part."""
     live = load_parts(services.chunks, state, (), (PLACES, TIMES, FILES, ROWS))
     retracted = load_retractions(services.chunks.sheets, state, as_of=state.since)

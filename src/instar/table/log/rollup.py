@@ -46,12 +46,15 @@ _MERGE_FACTOR: Final = 4
 """A chunk is merged with the one after it until it is this many times larger."""
 
 
-def write_rollup(services: Services, state: TableState, write_id: str) -> TableState:
+def write_rollup(services: Services, state: TableState, write_id: str, *, clean: bool = False) -> TableState:
     """Write the rollup of a pinned state, and return the same state with all its parts in chunks.
 
     If somebody else has just written it, theirs counts: other chunks than those it refers to are orphans.
+    With `clean`, all chunks are written again, without what is known of removed parts and dropped fields.
     """
-    chunks = _Folding(ChunkWriter(services, state.table_id, write_id), services.chunks, state).fold()
+    chunks = _Folding(
+        ChunkWriter(services, state.table_id, write_id), services.chunks, state, clean=clean
+    ).fold()
     start = Start(state.seqno, rollup=True)
     sheets = fold_sheets(SheetWriter(services.blob, state.table_id, write_id), services.chunks.sheets, state)
     rolled = replace(state, start=start, chunks=chunks, sheets=sheets, tail=(), folded=state.seqno)
@@ -96,7 +99,10 @@ class ChunkWriter:
 class _Folding:
     """Brings the tail and the removals of one state into chunks, in the order of places."""
 
-    def __init__(self, writer: ChunkWriter, reader: ChunkReader, state: TableState) -> None:
+    def __init__(
+        self, writer: ChunkWriter, reader: ChunkReader, state: TableState, *, clean: bool = False
+    ) -> None:
+        self._clean = clean
         self._writer = writer
         self._reader = reader
         self._state = state
@@ -143,7 +149,7 @@ class _Folding:
 
     def _rewrite(self, group: list[ChunkRef]) -> ChunkRef:
         """Write a group of chunks as one, unless it is one already and not mostly gone."""
-        if len(group) == 1 and len(group[0].removed) * 2 <= group[0].parts:
+        if len(group) == 1 and len(group[0].removed) * 2 <= group[0].parts and not self._clean:
             return group[0]
         history = self._state.history
         fields = list(stats_fields(history.latest))

@@ -181,10 +181,13 @@ class TableLog:
             self._roll_if_due(committed.state)
         return committed
 
-    def checkpoint(self) -> TableState:
-        """Write a rollup now, and a commit that tells everybody to start there, unless there is no need."""
-        if not _is_checkpointed(self.load()):
-            self._roll()
+    def checkpoint(self, *, clean: bool = False) -> TableState:
+        """Write a rollup now, and a commit that tells everybody to start there, unless there is no need.
+
+        With `clean`, nothing of parts that were removed, and of fields that were dropped, is left in it.
+        """
+        if clean or not _is_checkpointed(self.load()):
+            self._roll(clean=clean)
         return self.load()
 
     def settle(self) -> None:
@@ -328,14 +331,14 @@ class TableLog:
         with suppress(InstarError, RuntimeError):
             self._roll()
 
-    def _roll(self) -> None:
+    def _roll(self, *, clean: bool = False) -> None:
         """Write a rollup of the state as of now, and tell everybody to start there.
 
         The next commit of this handle would tell them too, but there may never be one.
         """
         write_id = self._services.new_id()
         with self.pinned(write_id) as state:
-            rolled = write_rollup(self._services, state, write_id)
+            rolled = write_rollup(self._services, state, write_id, clean=clean)
         with self._lock:
             if self._state is not None and self._state.table_id == rolled.table_id:
                 self._state = rebase(self._state, rolled)

@@ -1,0 +1,188 @@
+"""Purge: dropped columns and deleted rows leave the bytes, and a report names every file that held them.
+
+Whatever holds them is rewritten, history before now is given up, and what nobody needs is deleted. What stays
+all the same, because somebody reads it or because it is not ours to delete, is named too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from instar.errors import ColumnNotFoundError, ConflictError, UsageError
+from instar.state.chunk import FILES, PLACES, TIMES
+from instar.table.housekeeping.compaction import compact_table, list_candidates
+from instar.table.housekeeping.plan import CompactionJob, CompactionReason
+from instar.table.housekeeping.vacuum import vacuum_table
+from instar.table.layout import table_root
+from instar.table.log.leases import LEASE_MS, live_leases
+from instar.table.log.manifest import load_parts
+from instar.table.outside import delete_outside
+from instar.table.read.filter import Filter
+from instar.table.read.locate import narrow_reader
+from instar.table.read.pruning import needed_parts
+from instar.table.read.rows import read_written
+from instar.table.write.append import move_since
+from instar.table.write.rows import ATTEMPTS
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from instar.state import Place, TableState
+    from instar.table.housekeeping.compaction import Rewrite
+    from instar.table.log.part_set import WrittenPart
+    from instar.table.log.table_log import TableLog
+    from instar.table.services import Services
+
+__all__ = ["KeptFile", "PurgeReport", "purge_table"]
+
+
+class KeptFile(NamedTuple):
+    """A file that still holds, or may hold, what was to be purged."""
+
+    file: str
+    why: str
+
+
+class PurgeReport(NamedTuple):
+    """What a purge came to."""
+
+    rows: int
+    """How many rows were deleted by this very purge."""
+    files: tuple[str, ...]
+    """Files that held what was purged and no longer exist."""
+    unread: tuple[str, ...]
+    """Files that the table had given up before, which may have held it and no longer exist."""
+    kept: tuple[KeptFile, ...]
+    """Files that still exist, and why."""
+    since: int
+    """The earliest time that can be read now."""
+    log_until: int | None
+    """Until when the log may keep bounds of the values, in milliseconds since 1970; then a vacuum cuts it."""
+
+
+def purge_table(
+    services: Services,
+    log: TableLog,
+    rewrite: Rewrite,
+    *,
+    columns: Sequence[str] = (),
+    where: str | None = None,
+    delete: Callable[[], int] | None = None,
+    delete_adopted: bool = False,
+    grace_ms: int = 0,
+) -> PurgeReport:
+    """Purge dropped columns, and rows that a condition is true for, which `delete` retracts and counts."""
+    state = log.load()
+    fields = frozenset(field_id for column in columns for field_id in _dropped_fields(state, column))
+    condition = None if where is None else Filter.parse(where, state.history.latest, services.clock())
+    rows = 0 if delete is None else delete()
+    state = log.load()
+    if state.upper:
+        move_since(log, state.upper - 1)
+    listed = _part_files(services, state.table_id)
+    held: dict[str, None] = {}
+    for _ in range(ATTEMPTS):
+        found = _rewrite(services, log, rewrite, fields, condition)
+        held |= dict.fromkeys(found)
+        if not found:
+            break
+    else:
+        raise ConflictError(
+            f"cannot purge `{state.name}`: others kept writing what is to go. {len(held)} files were "
+            "rewritten so far; purge again."
+        )
+    log.checkpoint(clean=True)
+    last = log.load()
+    vacuum_table(services, state.name, grace_ms=grace_ms, table_id=state.table_id)
+    return _report(services, last, rows, listed, list(held), delete_adopted=delete_adopted)
+
+
+def _dropped_fields(state: TableState, column: str) -> set[int]:
+    """Return the ids of all fields that had this path and are not there any more."""
+    history = state.history
+    if history.latest.find_column(column) is not None:
+        raise UsageError(
+            f"`{column}` is a column of `{state.name}`: drop it first, with "
+            f"table.evolve().drop_column({column!r}).commit()"
+        )
+    live = frozenset(history.latest.field_ids())
+    found = {
+        field.id for schema in history.schemas if (field := schema.find_column(column)) is not None
+    } - live
+    if not found:
+        raise ColumnNotFoundError(column, known=tuple(history.latest.paths()))
+    return found
+
+
+def _rewrite(
+    services: Services, log: TableLog, rewrite: Rewrite, fields: frozenset[int], condition: Filter | None
+) -> list[str]:
+    """Rewrite all parts that hold what is to go, together, and return their files."""
+    files: list[str] = []
+
+    def choose(state: TableState) -> list[CompactionJob]:
+        holders = dict(_holders(services, state, fields, condition))
+        files[:] = holders.values()
+        parts = tuple(part for part in list_candidates(services, state) if part.place in holders)
+        return [CompactionJob(CompactionReason.RETRACTIONS, parts)] if parts else []
+
+    compact_table(services, log, rewrite, choose=choose)
+    return files
+
+
+def _holders(
+    services: Services, state: TableState, fields: frozenset[int], condition: Filter | None
+) -> Iterator[tuple[Place, str]]:
+    """Yield parts that hold values of some fields, or rows that a condition is true for, retracted or not."""
+    live = load_parts(services.chunks, state, (), (PLACES, TIMES, FILES))
+    may = np.zeros(len(live), dtype=bool)
+    if condition is not None:
+        may = needed_parts(services.chunks, state, condition.condition).read
+    for at, written in enumerate(live.written(state.history)):
+        has = not fields.isdisjoint(written.schema.field_ids())
+        if has or (condition is not None and may[at] and _matches(services, state, written, condition)):
+            yield live.place(at), written.part.key
+
+
+def _matches(services: Services, state: TableState, written: WrittenPart, condition: Filter) -> bool:
+    schema = narrow_reader(state, condition.columns).schema
+    whole = written._replace(taken=None)
+    return any(
+        any(condition.rows(batch, schema).to_pylist()) for batch in read_written(services.blob, whole, schema)
+    )
+
+
+def _part_files(services: Services, table_id: str) -> set[str]:
+    return {stored.key for stored in services.blob.list(f"{table_root(table_id)}/parts")}
+
+
+def _report(
+    services: Services,
+    state: TableState,
+    rows: int,
+    listed: set[str],
+    held: list[str],
+    *,
+    delete_adopted: bool,
+) -> PurgeReport:
+    left = _part_files(services, state.table_id)
+    own = [file for file in held if file in listed]
+    live = set(load_parts(services.chunks, state, (), (FILES,)).keys)
+    leases = list(live_leases(services, state.table_id))
+    holders = ", ".join(sorted({lease.holder for lease in leases})) or "somebody"
+    why = f"in use by {holders}, or too young to be deleted: vacuum again later"
+    kept = [KeptFile(file, why) for file in sorted((listed & left) - live)]
+    for file in (file for file in held if file not in listed):
+        if not delete_adopted:
+            kept.append(KeptFile(file, "adopted, and not ours to delete: delete it, or say adopted='delete'"))
+        elif leases:
+            kept.append(KeptFile(file, f"adopted, and in use by {holders}: purge again later"))
+        else:
+            delete_outside(services.blob, file)
+            own.append(file)
+    gone = tuple(file for file in own if file not in left)
+    unread = tuple(sorted(listed - left - set(own)))
+    until = services.clock() + LEASE_MS if held else None
+    return PurgeReport(rows, gone, unread, tuple(kept), state.since, until)

@@ -1,0 +1,114 @@
+"""A purge: what is to go is in no file any more, and the report says so file by file."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import instar
+from instar.errors import ColumnNotFoundError, UsageError
+from tests.unit.cli.command import instar as command
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SECRET = "Zebulon-secret"
+
+
+def _holding(root: Path) -> list[str]:
+    """Return the files below a directory whose bytes, or whose Parquet columns, hold the secret."""
+    found = []
+    for path in sorted(root.rglob("*")):
+        if not path.is_file():
+            continue
+        held = SECRET.encode() in path.read_bytes()
+        if not held and path.suffix == ".parquet":
+            held = SECRET in str(pq.read_table(path).to_pydict())
+        if held:
+            found.append(str(path.relative_to(root)))
+    return found
+
+
+def test_rows_leave_every_file(tmp_path: Path) -> None:
+    """Deleted now or before, retracted by value or by position, in live files or given up ones."""
+    with instar.open(tmp_path / "lake") as store:
+        table = store.create_table("t", "name string, n bigint")
+        for n in range(5):
+            table.append(pa.table({"name": [f"user{n}", SECRET], "n": [n, n]}))
+        table.delete(f"name = '{SECRET}' and n = 0")
+        table.apply(pa.table({"name": [SECRET], "n": [1], "_diff": [-1]}))
+        table.append(pa.table({"name": ["other"], "n": [9]}))
+        live = table.state.totals.parts
+        report = table.purge(where=f"name = '{SECRET}'")
+        assert (live, report.rows, len(report.files), report.kept) == (7, 3, 6, ())
+        assert not [file for file in _holding(tmp_path) if "/log/" not in f"/{file}"]
+        assert report.since == table.since == table.upper - 1
+        assert report.log_until is not None
+        assert sorted(table.to_pandas()["name"]) == ["other", *(f"user{n}" for n in range(5))]
+        again = table.purge(where=f"name = '{SECRET}'")
+        assert (again.rows, again.files, again.kept) == (0, (), ())
+
+
+def test_a_dropped_column_leaves_every_file(tmp_path: Path) -> None:
+    """Files, and what the table knows of them; a column that is still there has to be dropped first."""
+    with instar.open(tmp_path / "lake") as store:
+        table = store.create_table("t", "name string, n bigint")
+        for n in range(3):
+            table.append(pa.table({"name": [SECRET], "n": [n]}))
+        with pytest.raises(UsageError, match="drop it first"):
+            table.purge(columns=["name"])
+        table.evolve().drop_column("name").commit()
+        with pytest.raises(ColumnNotFoundError):
+            table.purge(columns=["nothing"])
+        table.append(pa.table({"n": [3]}))
+        report = table.purge(columns=["name"])
+        assert len(report.files) == 3
+        assert not [file for file in _holding(tmp_path) if "/log/" not in f"/{file}"]
+        assert sorted(table.to_pandas()["n"]) == [0, 1, 2, 3]
+
+
+def test_what_somebody_reads_is_named(tmp_path: Path) -> None:
+    """A reader keeps its files, and the report says so; when it has ended, a purge takes them."""
+    with instar.open(tmp_path / "lake") as store:
+        table = store.create_table("t", "name string")
+        table.append(pa.table({"name": [SECRET, "a"]}))
+        with table.snapshot() as snapshot:
+            report = table.purge(where=f"name = '{SECRET}'")
+            assert [kept.file for kept in report.kept] == snapshot_files(tmp_path)
+            assert "in use by" in report.kept[0].why
+            assert snapshot.to_arrow().num_rows == 2
+        after = table.purge(where=f"name = '{SECRET}'")
+        assert (len(after.unread), after.kept) == (1, ())
+
+
+def snapshot_files(tmp_path: Path) -> list[str]:
+    """Return the files that hold the secret, as the store names them."""
+    return [file.removeprefix("lake/") for file in _holding(tmp_path) if file.endswith(".parquet")]
+
+
+def test_adopted_files_are_deleted_only_if_told_so(tmp_path: Path) -> None:
+    """Otherwise the command says that they stay, and exits with 1."""
+    lake = str(tmp_path / "lake")
+    for name in ("1", "2"):
+        pq.write_table(pa.table({"name": [SECRET, name]}), tmp_path / f"{name}.parquet")
+    with instar.open(lake) as store:
+        table = store.create_table("t", "name string")
+        table.adopt(tmp_path / "1.parquet")
+    done = command("purge", "t", "--where", f"name = '{SECRET}'", "--json", "--store", lake)
+    report = json.loads(done.stdout)
+    assert (done.returncode, report["rows"], report["files"]) == (1, 1, [])
+    assert report["kept"][0]["file"] == str(tmp_path / "1.parquet")
+    assert (tmp_path / "1.parquet").exists()
+    with instar.open(lake) as store:
+        store.table("t").adopt(tmp_path / "2.parquet")
+    told = command("purge", "t", "--where", f"name = '{SECRET}'", "--delete-adopted", "--store", lake)
+    assert told.returncode == 0
+    assert str(tmp_path / "2.parquet") in told.stdout
+    assert "instar vacuum t" in told.stdout
+    assert not (tmp_path / "2.parquet").exists()
+    with instar.open(lake) as store:
+        assert sorted(store.table("t").to_pandas()["name"]) == ["1", "2"]
