@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import InvalidNameError, UsageError
 from instar.stream.period import Period, parse_period
+from instar.table import check_table_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["EVOLVED_IN_ORDER", "Kind", "Layout", "as_kind", "plan_layout"]
+__all__ = ["EVOLVED_IN_ORDER", "QUARANTINE_SUFFIX", "Kind", "Layout", "as_kind", "plan_layout"]
 
 
 class Kind(Enum):
@@ -32,6 +33,9 @@ EVOLVED_IN_ORDER: Final = (Kind.REPARTITIONED, Kind.REGULAR, Kind.EOD, Kind.ARCH
 
 _SUFFIXES: Final = {Kind.REPARTITIONED: "-repartitioned", Kind.EOD: "-eod"}
 _UNPLACED: Final = "unplaced"
+QUARANTINE_SUFFIX: Final = "-quarantine"
+_LONGEST_VERSION: Final = "_v0.0.1000000000"
+"""What a table beside an hourly one may end with; a name leaves room for it."""
 
 
 class Layout(NamedTuple):
@@ -69,7 +73,7 @@ def plan_layout(name: str, kinds: Mapping[str, str]) -> Layout:
     periods = {as_kind(kind): parse_period(period) for kind, period in kinds.items()}
     if Kind.REGULAR not in periods:
         raise UsageError(f"stream `{name}` needs regular tables: add kinds={{'regular': '1d', …}}")
-    for suffix in _SUFFIXES.values():
+    for suffix in (*_SUFFIXES.values(), QUARANTINE_SUFFIX):
         if name.endswith(suffix):
             raise InvalidNameError(name, f"a stream keeps names that end in {suffix} for its own tables")
     if Kind.HOURLY in periods and not periods[Kind.HOURLY].within_a_day:
@@ -82,5 +86,18 @@ def plan_layout(name: str, kinds: Mapping[str, str]) -> Layout:
                 f"{other.value} and {kind.value} tables of `{name}` would have the same names: "
                 f"give them different periods, not both {period}"
             )
-    ordered = {kind: periods[kind] for kind in Kind if kind in periods}
-    return Layout(name, ordered)
+    layout = Layout(name, {kind: periods[kind] for kind in Kind if kind in periods})
+    for kind in layout.periods:
+        _check_room(layout, kind)
+    return layout
+
+
+def _check_room(layout: Layout, kind: Kind) -> None:
+    """Raise if a stream's name leaves no room for what the names of its tables add to it."""
+    longest = layout.table_name(kind, 0) + (_LONGEST_VERSION if kind is Kind.HOURLY else "")
+    try:
+        check_table_name(longest)
+    except InvalidNameError as error:
+        raise InvalidNameError(
+            layout.name, f"its tables could not be named, such as `{longest}`: {error.why}"
+        ) from None

@@ -17,6 +17,7 @@ from instar.errors import StreamNotFoundError, UsageError, VersionConflictError
 from instar.schema import Field, List, Map, Schema, Struct, Type
 from instar.schema.schema import number_fields
 from instar.stream.commands import add_version, set_setting
+from instar.stream.kinds import QUARANTINE_SUFFIX
 from instar.stream.version import as_version
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ _SETTING: Final = "protobuf."
 
 def quarantine_name(stream: str) -> str:
     """Return the name of the table that keeps what a stream could not take."""
-    return f"{stream}-quarantine"
+    return stream + QUARANTINE_SUFFIX
 
 
 def add_protobuf(handle: StreamHandle, version: str, encoding: Encoding) -> Catalog:

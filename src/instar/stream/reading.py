@@ -20,6 +20,7 @@ from instar.schema import Schema
 from instar.stream.batches import REMEMBERED
 from instar.stream.catalog import time_field
 from instar.stream.routing import event_times
+from instar.stream.stamp import find_stamp
 from instar.stream.united import unite
 from instar.stream.writing import finish_pending
 from instar.table.read.rows import read_snapshot, read_written
@@ -173,7 +174,10 @@ def _finished(handle: StreamHandle) -> int:
 
 
 def load_states(handle: StreamHandle, records: Iterable[TableRecord]) -> list[tuple[TableRecord, TableState]]:
-    """Load the states of tables side by side; those that were dropped, or never created, are left out."""
+    """Load the states of tables side by side; those that were dropped, or never created, are left out.
+
+    So is a table of somebody else that stands where the stream's own would be: a write has said so.
+    """
     listed = list(records)
     logs = [handle.reader(record.name) for record in listed]
 
@@ -185,8 +189,13 @@ def load_states(handle: StreamHandle, records: Iterable[TableRecord]) -> list[tu
     return [
         (record, state)
         for record, state in zip(listed, states, strict=True)
-        if state is not None and not state.dropped
+        if state is not None and not state.dropped and _is_own(handle, state)
     ]
+
+
+def _is_own(handle: StreamHandle, state: TableState) -> bool:
+    stamp = find_stamp(state)
+    return stamp is not None and stamp.stream == handle.name
 
 
 def _agreeing(

@@ -10,6 +10,7 @@ import pytest
 
 import instar
 from instar.errors import DataMismatchError, ReaderFencedError
+from instar.stream.writing import append_item
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,6 +166,54 @@ def test_a_streaming_query_writes_every_batch_once(
     run(stream.sink("v0.0.1"))
     assert stream.read(spark).count() == 150
     assert stream.read(spark, "hourly").count() == 150
+
+
+def test_a_sink_that_dies_between_two_tables_of_a_batch_has_written_it_once(
+    spark: SparkSession, stream: instar.Stream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The batch has happened once its intent is recorded; the query that is started again finishes it."""
+    left = [2]
+
+    def dying(*given: object) -> None:
+        left[0] -= 1
+        if left[0] == 0:
+            raise SystemError("killed")
+        append_item(*given)  # type: ignore[arg-type]
+
+    def run() -> None:
+        frame = spark.readStream.schema(_events(spark, 1, 1).schema).parquet(str(tmp_path / "in"))
+        query = frame.writeStream.foreachBatch(stream.sink("v0.0.1"))
+        query.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(
+            availableNow=True
+        ).start().awaitTermination()
+
+    _events(spark, 60, 3).write.parquet(str(tmp_path / "in"))
+    monkeypatch.setattr("instar.stream.writing.append_item", dying)
+    with pytest.raises(Exception, match="killed"):
+        run()
+    assert sum(table.rows for table in stream.tables()) < 120
+    run()
+    for kind in ("regular", "hourly"):
+        assert sum(table.rows for table in stream.tables(kind)) == 60
+    assert _rows(stream.read(spark)) == _rows(_events(spark, 60, 3))
+
+
+def test_clocks_that_are_put_forward_and_back_move_no_row(spark: SparkSession, stream: instar.Stream) -> None:
+    """Tables are of days in UTC, whatever the zone of the session is, and so is a range."""
+    times = ("2025-03-09T06:59:59Z", "2025-03-09T07:00:00Z", "2025-11-02T05:30:00Z", "2025-11-02T06:30:00Z")
+    before = spark.conf.get("spark.sql.session.timeZone")
+    spark.conf.set("spark.sql.session.timeZone", "America/New_York")
+    try:
+        frame = spark.createDataFrame([(text,) for text in times], "user string").selectExpr(
+            "user", "timestamp(user) at"
+        )
+        stream.write(frame, version="v0.0.1")
+        hourly = [table.name.rpartition("/")[2] for table in stream.tables("hourly")]
+        assert hourly == ["2025-03-09_001", "2025-11-02_000", "2025-11-02_001"]
+        found = stream.read(spark, start="2025-11-02T05:30", end="2025-11-02T06:30").collect()
+        assert [row.user for row in found] == ["2025-11-02T05:30:00Z"]
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", str(before))
 
 
 def test_jobs_copy_every_row_once(spark: SparkSession, stream: instar.Stream, tmp_path: Path) -> None:

@@ -80,6 +80,15 @@ def test_a_stream_is_not_called_as_the_tables_of_another() -> None:
         plan_layout("billing/events-eod", EVENTS)
 
 
+def test_a_name_leaves_room_for_those_of_its_tables() -> None:
+    """A stream that could be created, and never written to, is refused."""
+    plan_layout("x" * 218, {"regular": "1d"})
+    with pytest.raises(InvalidNameError, match="its tables could not be named"):
+        plan_layout("x" * 224, {"regular": "1d"})
+    with pytest.raises(InvalidNameError, match=r"_v0\.0\.1000000000"):
+        plan_layout("x" * 210, {"regular": "1d", "hourly": "1h"})
+
+
 def test_times_are_understood_in_utc_unless_they_say_otherwise() -> None:
     """Dates, moments and texts of both mean the same time."""
     assert as_micros("2026-11-15") == as_micros(date(2026, 11, 15)) == as_micros("2026-11-15T01:00+01:00")

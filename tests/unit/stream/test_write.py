@@ -9,6 +9,7 @@ import pytest
 
 import instar
 from instar.errors import (
+    ConflictError,
     DataMismatchError,
     IncompatibleSchemaError,
     InvalidNameError,
@@ -19,7 +20,7 @@ from instar.errors import (
     VersionConflictError,
 )
 from instar.schema import SchemaUpdate
-from instar.table import TableLog
+from instar.table import TableLog, create_table, drop_table
 from tests.faults import Faults, UnreliableConsensus
 from tests.streams import FIRST, NAME, day, events, make_stream, new_world, open_again, sorted_rows
 
@@ -171,6 +172,23 @@ def test_the_schema_of_a_table_is_the_streams_business() -> None:
     assert all(not name.startswith("@") for name in store.tables())
     with pytest.raises(InvalidNameError):
         store.create_table("@streams/x", "a int")
+
+
+def test_a_table_that_stands_in_the_way_is_not_taken_for_the_streams_own() -> None:
+    """A write that needs its name says so; the stream is read without it, and works once it is gone."""
+    world = new_world()
+    stream = make_stream(world, {"regular": "1d"})
+    services = world.services()
+    name = f"{NAME}/1d/{day(1):%Y-%m-%d}"
+    create_table(services, name, "other int")
+    stream.write(events([0]), version="v0.0.1")
+    with pytest.raises(ConflictError, match="belongs to no stream"):
+        stream.write(events([0, 1]), version="v0.0.1")
+    assert stream.snapshot().to_arrow().num_rows == 2
+    assert [table.name for table in stream.tables()] == [f"{NAME}/1d/{day(0):%Y-%m-%d}"]
+    drop_table(services, name)
+    stream.write(events([0, 1]), version="v0.0.1")
+    assert stream.snapshot().to_arrow().num_rows == 6
 
 
 def test_a_writer_that_knows_a_version_asks_nobody() -> None:
