@@ -98,6 +98,8 @@ TABLE_OPTIONS: Final = {
     "skipping_sample": "percent of the skipped parts that are checked in mode `on`",
     "skipping_budget": "bytes that such checks may read beyond one percent of what queries read",
     "cluster_by": "the columns that compaction lays rows out by ([clustering](maintenance.md#clustering))",
+    "compact": "whether writers merge small parts in the background "
+    "([auto compaction](maintenance.md#tables-that-look-after-themselves))",
     "cluster_at": "whether appends lay their rows out too, each for itself",
     "retention": "how much history `Table.retain` keeps ([retention](maintenance.md#retention))",
 }
@@ -260,7 +262,7 @@ def _table_options() -> Iterator[tuple[Any, ...]]:
 
 
 def _default(name: str) -> object:
-    own = {"retention": RETENTION, "cluster_by": "none", "cluster_at": "compaction"}
+    own = {"retention": RETENTION, "cluster_by": "none", "cluster_at": "compaction", "compact": "off"}
     return own[name] if name in own else getattr(Policy(), _DEFAULTS[name])
 
 

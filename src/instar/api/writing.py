@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from instar.reporting import RunInput, RunOutput, reported
 from instar.state import Appended
 from instar.stream.stamp import dataset_name
+from instar.table.housekeeping.upkeep import keep_up
 from instar.table.write.rows import append_rows
 from instar.table.write.store import LocalRows
 from instar.table.write.upsert import check_key, upsert_local
@@ -90,6 +91,8 @@ def report_commit(
             run.outputs.append(
                 RunOutput(location, dataset_name(state), schema, str(commit.seqno), commit.rows)
             )
+    if committed.entry is not None:
+        keep_up(services, log, committed.state)
     return commit
 
 

@@ -76,10 +76,12 @@ OPTIONS: Final[Mapping[str, Choice | Number | Duration | Fields]] = {
     "skipping_budget": Number(2**62, whole=True),
     "retention": Duration(),
     CLUSTER_BY: Fields(MOST_CLUSTERED),
+    "compact": Choice(("off", "auto")),
     "cluster_at": Choice(("compaction", "append")),
 }
 """By name: whether parts are skipped; percent of skipped parts that are checked; bytes for such checks; how
-long history is kept; the fields that rows are laid out by along a curve; and when that is done first."""
+long history is kept; the fields that rows are laid out by along a curve; and when that is
+done first; whether writers merge small parts in the background."""
 
 
 def format_fields(field_ids: Iterable[int]) -> str:

@@ -9,7 +9,7 @@ import time
 import uuid
 from dataclasses import dataclass, field, replace
 from functools import cache
-from threading import Thread
+from threading import Event, Thread
 from typing import TYPE_CHECKING
 
 from instar.table.log.leases import LeaseKeeper
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from instar.state import ConfigValue
     from instar.storage import Blob, Consensus
+    from instar.table.housekeeping.upkeep import Turn
 
 __all__ = ["Services", "wall_clock"]
 
@@ -65,6 +66,10 @@ class Services:
     chunks: ChunkReader = field(init=False)
     audits: Audits = field(init=False, default_factory=Audits)
     leases: LeaseKeeper = field(init=False)
+    turns: dict[str, Turn] = field(init=False, default_factory=dict)
+    """The upkeep of tables, by their ids."""
+    closing: Event = field(init=False, default_factory=Event)
+    """Set when nothing should be begun any more that only saves work later."""
     _tasks: list[Thread] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
@@ -84,6 +89,7 @@ class Services:
 
     def close(self) -> None:
         """Finish what goes on in the background, and give back leases and connections."""
+        self.closing.set()
         for task in list(self._tasks):
             task.join()
         self.leases.close()

@@ -39,6 +39,7 @@ __all__ = [
     "CompactionReport",
     "Input",
     "Output",
+    "Rewrite",
     "Work",
     "compact_table",
     "find_goals",

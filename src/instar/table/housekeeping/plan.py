@@ -83,6 +83,7 @@ class Goals(NamedTuple):
     """Whether rows have an order, by `order_by`. If not, they stay as they came."""
     target_bytes: int = 128 * MIB
     job_bytes: int = 4096 * MIB
+    job_parts: int = 1_000_000
     fan_in: int = 2
     """How many small parts, or overlapping runs, are worth a rewrite."""
     retracted_share: float = 0.1
@@ -175,7 +176,7 @@ def _overlapping(parts: Sequence[Candidate], goals: Goals) -> Iterator[Compactio
     if not goals.sorted:
         return
     for together in _ranges(parts):
-        for window in _cut(together, goals.job_bytes):
+        for window in _cut(together, goals):
             chosen = _worth_merging(window, goals)
             if chosen:
                 yield CompactionJob(CompactionReason.OVERLAP, chosen)
@@ -187,7 +188,7 @@ def _scattered(parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJ
         part if part.run[1] == goals.curve else part._replace(run=(part.place.batch, -1 - part.place.ordinal))
         for part in parts
     ]
-    for window in _cut(runs, goals.job_bytes):
+    for window in _cut(runs, goals):
         chosen = _worth_merging(window, goals)
         worn = any(part.retracted or part.schema_id < goals.schema_id for part in window)
         if goals.full and not chosen and worn:
@@ -232,7 +233,7 @@ def _small(parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
         if not small:
             continue
         for window in _doubling(list(group), goals):
-            for piece in _cut(window, goals.job_bytes):
+            for piece in _cut(window, goals):
                 if len(piece) >= goals.fan_in:
                     yield CompactionJob(CompactionReason.SMALL, tuple(piece))
 
@@ -263,16 +264,16 @@ _WAYS: Final = (_unordered, _retracted, _overlapping, _small, _outdated)
 
 
 def _jobs(reason: CompactionReason, parts: Sequence[Candidate], goals: Goals) -> Iterator[CompactionJob]:
-    for piece in _cut(parts, goals.job_bytes):
+    for piece in _cut(parts, goals):
         yield CompactionJob(reason, tuple(piece))
 
 
-def _cut(parts: Sequence[Candidate], most_bytes: int) -> Iterator[list[Candidate]]:
+def _cut(parts: Sequence[Candidate], goals: Goals) -> Iterator[list[Candidate]]:
     """Cut a sequence into pieces that are not larger than they may be; each has at least one part."""
     piece: list[Candidate] = []
     size = 0
     for part in parts:
-        if piece and size + part.size > most_bytes:
+        if piece and (size + part.size > goals.job_bytes or len(piece) >= goals.job_parts):
             yield piece
             piece, size = [], 0
         piece.append(part)

@@ -1,0 +1,106 @@
+"""Upkeep: tables with `compact="auto"` merge their small parts in the background of commits, bit by bit.
+
+A writer is never held up or failed by it: it is one thread at most for each table, it rests longer than it
+works, and what goes wrong is logged.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
+from typing import TYPE_CHECKING, Final
+
+from instar.table.housekeeping.compaction import compact_table, find_goals, find_work
+from instar.table.housekeeping.rewrite import rewrite_parts
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from threading import Thread
+
+    from instar.state import TableState
+    from instar.table.housekeeping.compaction import Rewrite
+    from instar.table.housekeeping.plan import CompactionJob
+    from instar.table.housekeeping.rewrite import Output, Work
+    from instar.table.log.table_log import TableLog
+    from instar.table.services import Services
+
+__all__ = ["Turn", "keep_up"]
+
+_LOG: Final = logging.getLogger("instar.upkeep")
+
+EVERY: Final = 64
+"""After how many commits there is something to look for: by turns, so that of many writers one does it."""
+BUDGET_BYTES: Final = 32 * 1024 * 1024
+"""How much is rewritten at a time."""
+BUDGET_PARTS: Final = 512
+FAN_IN: Final = 8
+"""How many small parts are worth a rewrite."""
+REST: Final = 3
+"""How much longer than it worked a table is left alone afterwards."""
+
+
+@dataclass
+class Turn:
+    """What a process remembers of the upkeep of one table."""
+
+    thread: Thread | None = None
+    seqno: int = 0
+    """The commit after which it was done last."""
+    rested_at: float = 0.0
+    """When it may be done again."""
+
+
+class _StoppedError(Exception):
+    """The store is being closed: what has not begun is left for another time."""
+
+
+def keep_up(services: Services, log: TableLog, state: TableState) -> None:
+    """Merge small parts in the background, if the table wants it and it is time. `state` follows a commit."""
+    if {**services.defaults, **state.options}.get("compact") != "auto":
+        return
+    turn = services.turns.setdefault(state.table_id, Turn(seqno=state.seqno))
+    due = state.seqno % EVERY == 0 or state.seqno - turn.seqno >= EVERY
+    busy = turn.thread is not None and turn.thread.is_alive()
+    if not due or busy or time.monotonic() < turn.rested_at or services.closing.is_set():
+        return
+    turn.seqno = state.seqno
+    try:
+        turn.thread = services.start(lambda: _tidy(services, log, turn))
+    except RuntimeError:  # the process is about to end, and starts no more threads
+        _LOG.debug("no upkeep of `%s`: the process is ending", log.name)
+
+
+def _tidy(services: Services, log: TableLog, turn: Turn) -> None:
+    begun = time.monotonic()
+    try:
+        compact_table(services, log, _unless_closing(services), choose=partial(_choose, services))
+    except _StoppedError:
+        pass
+    except Exception:  # noqa: BLE001 -- the write is done, and must not fail for what only saves work
+        _LOG.warning("upkeep of `%s` failed; it is tried again later", log.name, exc_info=True)
+    now = time.monotonic()
+    turn.rested_at = now + REST * (now - begun)
+
+
+def _choose(services: Services, state: TableState) -> list[CompactionJob]:
+    """Return the most urgent jobs, until they have as many bytes together as may be rewritten at a time."""
+    goals = find_goals(state)._replace(
+        job_bytes=BUDGET_BYTES, job_parts=BUDGET_PARTS, fan_in=FAN_IN, old_schemas=False
+    )
+    jobs = find_work(services, state, goals)
+    before = accumulate((job.size for job in jobs), initial=0)
+    return [job for job, size in zip(jobs, before, strict=False) if size < BUDGET_BYTES]
+
+
+def _unless_closing(services: Services) -> Rewrite:
+    """Return what rewrites parts, unless the store is being closed."""
+
+    def rewrite(work: Work, /) -> Iterable[Output]:
+        if services.closing.is_set():
+            raise _StoppedError
+        return rewrite_parts(work)
+
+    return rewrite
