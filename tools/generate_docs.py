@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import typer.main
 
 from instar import errors
-from instar.cli import app
+from instar.cli.app import app
 from instar.skipping.registry import BY_SQL, SUBJECTS
 from instar.skipping.sql.calls import SHORTHANDS
 from tools.api_reference import render_reference, table_row

@@ -21,7 +21,10 @@ def register(spark: SparkSession, store: Store) -> list[str]:
     column that a query reads can no longer be honoured, it raises `ReaderFencedError`; where the table holds
     retractions that is every column, for they tell which rows are equal. Registering again takes the schemas
     of then, and tables that are new. A view of the same name is replaced, in this session only; no setting
-    of the session is changed. Names with `/` are quoted in SQL: select * from `billing/events`.
+    of the session is changed. Names with `/` are quoted in SQL: select * from `billing/events`. Of tables
+    whose names differ only in case there is no view, and a warning says so, unless the session tells them
+    apart. A view keeps the columns, and their names, that its table had when it was registered: after a
+    rename, register again for the new name.
 
     A client of Spark Connect has no views, for they need the JVM: where the store has tables, the source and
     sink are made known and then `UsageError` is raised. `instar.spark.register_source(spark)` does the

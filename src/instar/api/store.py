@@ -70,6 +70,8 @@ class Store:
     ) -> Table:
         """Create a table. Its files are sorted by `order_by`; `key` identifies a row for upserts.
 
+        A key is not a constraint: `append` and `apply` do not look whether a key is there already.
+
         With `cluster_by`, compaction lays rows out so that filters on any of these columns open few files,
         where sorting serves the first of them only. `Table.configure` can set it later.
 

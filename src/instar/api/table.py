@@ -115,6 +115,7 @@ class Table:
 
         Columns match by name, in any case of letters; missing ones are null, and numbers widen. What does
         not fit raises `DataMismatchError` with the column, the row and the reason, and nothing is committed.
+        A key is not checked: rows may come to have one key more than once, until an upsert replaces them all.
 
         A token makes calling again with the same one do nothing and return what the first call did. It is
         text of at most 256 bytes, and remembered until 1,000 commits with other tokens have followed.

@@ -1,5 +1,5 @@
 """The `instar` command."""
 
-from instar.cli.app import app, main
+from instar.cli.entry import main
 
-__all__ = ["app", "main"]
+__all__ = ["main"]

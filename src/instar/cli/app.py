@@ -37,7 +37,7 @@ from instar.cli import (
 from instar.cli.output import OutputError, error_json, open_output, print_json, stderr_console
 from instar.errors import InstarError, MissingExtraError, disposition
 
-__all__ = ["app", "main"]
+__all__ = ["app", "run_command"]
 
 app = typer.Typer(
     name="instar",
@@ -125,8 +125,8 @@ def root(
     """
 
 
-def main() -> None:
-    """Run the command line; no traceback reaches the user."""
+def run_command() -> None:
+    """Run a command, and end the process with its exit code."""
     arguments = sys.argv[1:]
     try:
         with open_output() as output:

@@ -79,7 +79,8 @@ def query(  # noqa: PLR0913 -- options of a command
     _check_reads(sql)
     with open_store(store, consensus) as opened:
         with working("starting Spark"):
-            from instar.spark.commands.query import query_frame, rows_of, spark_errors  # noqa: PLC0415 -- slow
+            from instar.spark.commands.query import query_frame, rows_of  # noqa: PLC0415 -- slow
+            from instar.spark.problems import spark_errors  # noqa: PLC0415 -- slow
             from instar.spark.session import cancelling, local_session  # noqa: PLC0415
 
             spark = local_session("instar query").newSession()

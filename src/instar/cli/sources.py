@@ -107,7 +107,7 @@ def _on_spark(
 ) -> Iterator[Source]:
     with working("starting Spark"):
         from instar.spark.commands import files as reading  # noqa: PLC0415 -- slow
-        from instar.spark.commands.query import spark_errors  # noqa: PLC0415 -- slow
+        from instar.spark.problems import spark_errors  # noqa: PLC0415 -- slow
         from instar.spark.session import cancelling, local_session  # noqa: PLC0415 -- slow
 
         spark = local_session("instar import")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from instar.errors import InstarError
     from instar.state import ConfigValue
 
+_READERS: Final = 16
+"""How many tables are looked at side by side."""
 _NEAR_MS: Final = 60_000
 """Times of rows that are nearer to the clock's are times by the clock."""
 
@@ -84,8 +87,8 @@ def tables(
 
     """
     unreadable: dict[str, InstarError] = {}
-    with open_store(store, consensus) as opened:
-        found = [_facts(table) for table in opened.find_tables(prefix, unreadable=unreadable)]
+    with open_store(store, consensus) as opened, ThreadPoolExecutor(_READERS) as pool:
+        found = list(pool.map(_facts, opened.find_tables(prefix, unreadable=unreadable)))
     if as_json:
         errors = [{"name": name, **error_json(it.code, str(it))} for name, it in unreadable.items()]
         print_json([*(fact._asdict() for fact in found), *errors])
@@ -108,7 +111,10 @@ def create(
     order_by: Annotated[
         list[str] | None, typer.Option(help="A column that files are sorted by. Repeatable.")
     ] = None,
-    key: Annotated[list[str] | None, typer.Option(help="A column that identifies a row. Repeatable.")] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(help="A column that upserts find a row by; appends do not check it. Repeatable."),
+    ] = None,
     cluster_by: Annotated[
         list[str] | None, typer.Option(help="A column that compaction keeps rows together by. Repeatable.")
     ] = None,
@@ -147,11 +153,15 @@ def describe(
         print_json(facts._asdict())
         return
     size = f"{format_count(facts.parts, 'part')}, {format_bytes(facts.bytes)}"
-    held = f"{format_count(facts.updates, 'update')} in {size}"
+    updates = "" if facts.updates == facts.rows else f" ({format_count(facts.updates, 'update')})"
+    held = f"{format_count(facts.rows, 'row')}{updates} in {size}"
     lines = [
         ("schema", f"{facts.schema_id}: {facts.schema}"),
         ("order by", ", ".join(facts.order_by) or "-"),
-        ("key", ", ".join(facts.key) or "-"),
+        (
+            "key",
+            f"{', '.join(facts.key)} (upserts replace by it, appends do not check it)" if facts.key else "-",
+        ),
         ("cluster by", ", ".join(facts.cluster_by) or "-"),
         ("since, upper", f"{facts.since}, {facts.upper}"),
         ("holds", held),
@@ -227,12 +237,12 @@ def _print_tables(found: list[_Facts]) -> None:
             str(fact.schema_id),
             str(fact.columns),
             format_count(fact.parts),
-            format_count(fact.updates),
+            format_count(fact.rows),
             format_bytes(fact.bytes),
         )
         for fact in found
     ]
-    print_table(("table", "schema", "columns", "parts", "updates", "size"), rows)
+    print_table(("table", "schema", "columns", "parts", "rows", "size"), rows)
 
 
 class _Facts(NamedTuple):
@@ -250,6 +260,7 @@ class _Facts(NamedTuple):
     since: int
     upper: int
     parts: int
+    rows: int
     updates: int
     bytes: int
     options: dict[str, ConfigValue]
@@ -281,6 +292,7 @@ def _facts(table: Table) -> _Facts:
         state.since,
         state.upper,
         state.totals.parts,
+        table.count(),
         state.totals.rows,
         state.totals.bytes,
         options,

@@ -155,3 +155,22 @@ def test_every_command_speaks_json() -> None:
     """As the help promises."""
     leaves = [(name, command) for name, command in commands() if not hasattr(command, "commands")]
     assert [name for name, command in leaves if not any("--json" in own.opts for own in command.params)] == []
+
+
+def test_an_interruption_while_loading_is_no_traceback() -> None:
+    """However early it comes."""
+    early = "import sys; sys.meta_path.insert(0, type('F', (), {'find_spec': staticmethod(stop)}))"
+    stop = "def stop(name, *_):\n    if name == 'typer': raise KeyboardInterrupt\n"
+    line = f"{stop}{early}\nfrom instar.cli import main; main()"
+    done = subprocess.run([sys.executable, "-c", line], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "error: interrupted; nothing that was committed is lost\n")
+
+
+def test_a_missing_extra_is_named(tmp_path: Path) -> None:
+    """What has to be installed is said; it is no bug."""
+    line = "import sys; sys.modules['pyspark'] = None; from instar.cli import main; main()"
+    library.open(tmp_path / "lake").create_table("t", "k int")
+    command = [sys.executable, "-c", line, "query", "select 1", "--store", str(tmp_path / "lake")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "pip install 'instar[spark]'" in done.stderr

@@ -223,3 +223,15 @@ def test_changes_are_printed_as_they_come(table: list[int]) -> None:
     assert said("listen", "t", "--since", str(table[0]), "-c", "k", "--timeout", "0", "--csv").startswith(
         "k,_ts"
     )
+
+
+def test_tables_are_counted_in_rows(lake: Path) -> None:
+    """What was retracted, by position or by value, is no row; a key that nobody checks is called that."""
+    with library.open(lake) as store:
+        made = store.create_table("t", "k int", key=["k"])
+        made.append(pa.table({"k": [1, 2, 3, 4]}))
+        made.delete("k = 1")
+        made.apply(pa.table({"k": [2], "_diff": [-1]}))
+    assert answer("tables")[0]["rows"] == answer("describe", "t")["rows"] == 2
+    assert "2 rows (5 updates) in 2 parts" in said("describe", "t")
+    assert "k (upserts replace by it, appends do not check it)" in said("describe", "t")

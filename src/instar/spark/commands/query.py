@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import re
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from py4j.protocol import Py4JJavaError
-from pyspark.errors import AnalysisException, ParseException, PySparkException
+from pyspark.errors import AnalysisException, ParseException
 
 from instar.errors import TableNotFoundError, UsageError
 from instar.spark.native.views import make_view
 from instar.spark.write.incoming import arrow_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-__all__ = ["query_frame", "rows_of", "spark_errors"]
+__all__ = ["query_frame", "rows_of"]
 
 _QUOTED: Final = re.compile(r"`((?:[^`]|``)+)`")
 _READING: Final = re.compile(r"\s*(?:describe|desc|show|explain)\b", re.IGNORECASE)
-_STATE: Final = re.compile(r"\s*SQLSTATE: \w+\.?")
-_CAUSE: Final = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)$", re.MULTILINE)
 
 
 def query_frame(spark: SparkSession, sql: str, find_table: Callable[[str], DataFrame | None]) -> DataFrame:
@@ -43,18 +39,6 @@ def query_frame(spark: SparkSession, sql: str, find_table: Callable[[str], DataF
             if frame is None:
                 raise TableNotFoundError(name) from None
             make_view(name, frame)
-
-
-@contextmanager
-def spark_errors() -> Iterator[None]:
-    """Say of Spark's errors what the caller can do something about, without its stack."""
-    try:
-        yield
-    except PySparkException as error:
-        raise UsageError(_essence(str(error))) from error
-    except Py4JJavaError as error:
-        causes = _CAUSE.findall(str(error))
-        raise UsageError(_essence(causes[-1] if causes else str(error))) from error
 
 
 def rows_of(frame: DataFrame) -> pa.Table:
@@ -83,10 +67,3 @@ def _missing_table(error: AnalysisException) -> str | None:
         return None
     parts = _QUOTED.findall((error.getMessageParameters() or {}).get("relationName", ""))
     return ".".join(part.replace("``", "`") for part in parts) if parts else None
-
-
-def _essence(text: str) -> str:
-    """Leave out the state that standards ask for, the plan, and the JVM's own stack."""
-    for end in ("\n\nJVM stacktrace", ";\n'", ";\n+-"):
-        text = text.partition(end)[0]
-    return _STATE.sub("", text).strip()

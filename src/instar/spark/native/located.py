@@ -16,6 +16,7 @@ from instar.spark.native.names import widened_decimals
 from instar.spark.native.relation import field_json, parts_frame, shown_column
 from instar.spark.native.scan_source import Branch, SnapshotSource
 from instar.spark.native.taken import POSITIONS, not_taken
+from instar.spark.workers import map_in_arrow
 from instar.state.retractions import encode_bitmap
 
 if TYPE_CHECKING:
@@ -57,7 +58,8 @@ def located_frame(spark: SparkSession, services: Services, plan: SnapshotPlan, p
 
 def positions_of(frame: DataFrame, plan: SnapshotPlan) -> dict[Place, BitMap]:
     """Return where the rows of a frame are that came from `located_frame`."""
-    rows = frame.select(F.col(PART), F.col(ROW).cast("long")).mapInArrow(_as_bitmaps, "part int, rows binary")
+    places = frame.select(F.col(PART), F.col(ROW).cast("long"))
+    rows = map_in_arrow(places, _as_bitmaps, "part int, rows binary")
     found: dict[int, BitMap] = {}
     for part, data in rows.collect():
         found.setdefault(part, BitMap()).update(BitMap.deserialize(bytes(data)))

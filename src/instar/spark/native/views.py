@@ -8,6 +8,7 @@ of one query read one state of a table, and hold it until Spark forgets the quer
 from __future__ import annotations
 
 import threading
+import warnings
 from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary, WeakValueDictionary
@@ -244,12 +245,21 @@ def following_frame(spark: SparkSession, services: Services, log: TableLog) -> D
 
 
 def make_views(spark: SparkSession, frames: Mapping[str, Callable[[SparkSession], DataFrame]]) -> list[str]:
-    """Make a temporary view of each table, under its name."""
-    if spark.conf.get("spark.sql.caseSensitive") != "true":
-        _check_distinct(frames)
+    """Make a temporary view of each table, under its name, and return the names.
+
+    Of names that Spark cannot tell apart there is no view: which of the tables would it be?
+    """
+    alike = set() if spark.conf.get("spark.sql.caseSensitive") == "true" else _alike(frames)
     for name, frame in frames.items():
-        make_view(name, frame(spark))
-    return list(frames)
+        if name not in alike:
+            make_view(name, frame(spark))
+    if alike:
+        warnings.warn(
+            f"there are no views of {', '.join(sorted(alike))}: Spark does not tell these names apart unless "
+            "spark.sql.caseSensitive is true. Read them with store.table(name).read(spark)",
+            stacklevel=3,
+        )
+    return [name for name in frames if name not in alike]
 
 
 def make_view(name: str, frame: DataFrame) -> None:
@@ -257,12 +267,9 @@ def make_view(name: str, frame: DataFrame) -> None:
     frame.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
 
 
-def _check_distinct(names: Iterable[str]) -> None:
-    known: dict[str, str] = {}
+def _alike(names: Iterable[str]) -> set[str]:
+    """Return the names that differ only in the case of letters."""
+    known: dict[str, list[str]] = {}
     for name in names:
-        other = known.setdefault(name.lower(), name)
-        if other != name:
-            raise UsageError(
-                f"tables `{other}` and `{name}` would be one view: Spark does not tell their names apart "
-                "unless spark.sql.caseSensitive is true"
-            )
+        known.setdefault(name.lower(), []).append(name)
+    return {name for spellings in known.values() if len(spellings) > 1 for name in spellings}

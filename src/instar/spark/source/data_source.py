@@ -17,6 +17,7 @@ from instar.spark.source.sink import BatchSink, StreamSink, begin_sink
 from instar.spark.source.stream_source import StreamSource, ask_for_changes
 from instar.spark.source.table_options import parse_options
 from instar.spark.source.table_scan import TableScan
+from instar.spark.workers import use_own_python
 from instar.table.read.snapshot import resolve_reader
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def register_source(spark: SparkSession) -> None:
     """Make the source and sink `instar` known to a session."""
     ask_for_changes()
     try:
+        use_own_python()
         spark.dataSource.register(InstarSource)
     except AnalysisException as error:
         # Another session has done so for all.

@@ -18,6 +18,7 @@ from instar.parts import DIFF
 from instar.schema.paths import quote_name
 from instar.spark.native.located import PART, ROW, located_frame, positions_of
 from instar.spark.native.scan import snapshot_frame
+from instar.spark.problems import expression_errors
 from instar.spark.write.store import FrameRows
 from instar.table.read.snapshot import plan_snapshot, resolve_reader
 from instar.table.write.merge import SOURCE, TARGET, When, check_clauses, default_values
@@ -69,7 +70,8 @@ def update_rows(
         ]
         return _change(rows.plan, gone, [gone.select(columns)], latest)
 
-    return change_rows(services, log, "update", updating)
+    with expression_errors():
+        return change_rows(services, log, "update", updating)
 
 
 def merge_frame_into(

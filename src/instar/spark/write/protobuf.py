@@ -10,6 +10,7 @@ from pyspark.sql.types import BinaryType, StructType
 from instar.compat.protobuf.decode import Decoder
 from instar.errors import UsageError
 from instar.schema import spark_json
+from instar.spark.workers import map_in_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -42,7 +43,8 @@ def decode_frame(frame: DataFrame, column: str, encoding: Encoding, version: str
         for batch in batches:
             yield _decode_batch(decoder, batch.column(0), version)
 
-    return frame.select(frame[f"`{column}`"].alias("record")).mapInArrow(run, result)
+    records = frame.select(frame[f"`{column}`"].alias("record"))
+    return map_in_arrow(records, run, result)
 
 
 def _decode_batch(decoder: Decoder, records: pa.Array, version: str) -> pa.RecordBatch:

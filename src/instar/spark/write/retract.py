@@ -16,6 +16,7 @@ from instar.parts import DIFF, column_stats
 from instar.schema import Primitive, arrow_type, format_path
 from instar.spark.native.located import PART, ROW, located_frame, positions_of
 from instar.spark.native.scan import snapshot_frame
+from instar.spark.problems import expression_errors
 from instar.spark.write.incoming import incoming_schema, named_as
 from instar.spark.write.store import FrameRows
 from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
@@ -52,7 +53,8 @@ def delete_rows(spark: SparkSession, services: Services, log: TableLog, where: s
         gone = located.where(where).select(PART, ROW)
         return _taking(positions_of(gone, plan), spark, services, plan, pin, lambda frame: frame.where(where))
 
-    return change_rows(services, log, "delete from", retraction)
+    with expression_errors():
+        return change_rows(services, log, "delete from", retraction)
 
 
 def upsert_frame(

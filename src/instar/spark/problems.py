@@ -1,0 +1,66 @@
+"""Spark's errors in words of ours: what the caller can do something about, without its stack."""
+
+from __future__ import annotations
+
+import re
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from py4j.protocol import Py4JJavaError
+from pyspark.errors import (
+    AnalysisException,
+    ArithmeticException,
+    ArrayIndexOutOfBoundsException,
+    DateTimeException,
+    IllegalArgumentException,
+    NumberFormatException,
+    PySparkException,
+    SparkRuntimeException,
+)
+
+from instar.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["expression_errors", "spark_errors"]
+
+_STATE: Final = re.compile(r"\s*SQLSTATE: \w+\.?")
+_CAUSE: Final = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)$", re.MULTILINE)
+_OF_EXPRESSIONS: Final = (
+    AnalysisException,
+    ArithmeticException,
+    ArrayIndexOutOfBoundsException,
+    DateTimeException,
+    IllegalArgumentException,
+    NumberFormatException,
+    SparkRuntimeException,
+)
+
+
+@contextmanager
+def spark_errors() -> Iterator[None]:
+    """Say of any error of Spark's what matters."""
+    try:
+        yield
+    except PySparkException as error:
+        raise UsageError(_essence(str(error))) from error
+    except Py4JJavaError as error:
+        causes = _CAUSE.findall(str(error))
+        raise UsageError(_essence(causes[-1] if causes else str(error))) from error
+
+
+@contextmanager
+def expression_errors() -> Iterator[None]:
+    """Say what is wrong with conditions and values in SQL: all else is not the caller's doing."""
+    try:
+        yield
+    except _OF_EXPRESSIONS as error:
+        raise UsageError(_essence(str(error))) from error
+
+
+def _essence(text: str) -> str:
+    """Leave out the state that standards ask for, the plan, and the JVM's own stack."""
+    for end in ("\n\nJVM stacktrace", ";\n'", ";\n+-"):
+        text = text.partition(end)[0]
+    return _STATE.sub("", text).strip()
