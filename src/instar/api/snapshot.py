@@ -207,7 +207,11 @@ class Snapshot:
 
     def _hold(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Keep the snapshot as long as somebody reads from it, and so the files that it needs."""
-        yield from batches
+        return self._read(self._open_pin(), batches)
+
+    def _read(self, pin: Pin, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        with pin.reading():
+            yield from batches
 
     def explain(self, where: str, *, parts: bool = False) -> ScanReport:
         """Report which parts are read for a Spark SQL condition, and with `parts` for each of them why.

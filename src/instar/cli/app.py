@@ -27,6 +27,7 @@ from instar.cli import (
     lookup,
     purge,
     query,
+    retain,
     rows,
     schema,
     serve,
@@ -70,6 +71,7 @@ app.command()(query.query)
 app.command()(lookup.lookup)
 app.command()(explain.explain)
 app.command()(compact.compact)
+app.command()(retain.retain)
 app.command()(purge.purge)
 app.command()(vacuum.vacuum)
 app.command()(tables.drop)

@@ -22,6 +22,7 @@
     ├── ConflictError                   reload and retry
     │   ├── SchemaMismatchError         compare_and_evolve_schema expected another schema
     │   ├── UpperMismatchError          an append expected another upper
+    │   ├── LeaseExpiredError           a vacuum has deleted what a reader held too long: read again
     │   ├── PartsGoneError              a compaction's inputs were replaced meanwhile
     │   ├── TableExistsError
     │   ├── StreamExistsError
@@ -49,6 +50,7 @@ from instar.errors.base import InstarError
 from instar.errors.conflict import (
     ConflictError,
     LeadershipLostError,
+    LeaseExpiredError,
     PartsGoneError,
     SchemaMismatchError,
     StreamExistsError,
@@ -116,6 +118,7 @@ __all__ = [
     "InvalidNameError",
     "InvalidSchemaError",
     "LeadershipLostError",
+    "LeaseExpiredError",
     "MissingExtraError",
     "NegativeCountError",
     "NotFoundError",

@@ -7,6 +7,7 @@ from instar.errors.base import InstarError
 __all__ = [
     "ConflictError",
     "LeadershipLostError",
+    "LeaseExpiredError",
     "PartsGoneError",
     "SchemaMismatchError",
     "StreamExistsError",
@@ -51,6 +52,19 @@ class UpperMismatchError(ConflictError):
         super().__init__(
             f"cannot append to `{table}`: the batch starts at time {expected}, but the table is complete "
             f"up to {current}. Read the new upper and build the batch again."
+        )
+
+
+class LeaseExpiredError(ConflictError):
+    """A reader was away for longer than its lease lasts, and a vacuum has deleted files that it needs."""
+
+    code = "lease-expired"
+
+    def __init__(self, table: str) -> None:
+        self.table = table
+        super().__init__(
+            f"cannot read on from this snapshot of `{table}`: its lease expired while nobody renewed it, and "
+            "a vacuum has deleted files that it needs. Take a new snapshot and read again."
         )
 
 

@@ -290,7 +290,7 @@ def _corrupt_if_unreadable(part: Part) -> Iterator[None]:
     except (NotFoundError, FileNotFoundError) as error:
         if part.adopted is not None:
             raise AdoptedFileError(part.key, "it is missing", missing=True) from error
-        raise CorruptTableError(f"part {part.key}", "its file is missing") from error
+        raise CorruptTableError(f"part {part.key}", "its file is missing", missing=True) from error
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         if getattr(error, "errno", None) is not None:
             raise StorageError(f"reading part {part.key}", str(error)) from error

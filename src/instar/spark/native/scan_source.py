@@ -24,6 +24,7 @@ from instar.spark.native.names import by_column_name
 from instar.spark.native.taken import lay_out, words_in_file, words_in_plan
 from instar.state.chunk import TIMES
 from instar.stream.stamp import dataset_name
+from instar.table.log.pin import Pin
 from instar.table.outside import check_unchanged
 from instar.table.read.audit import resolve_policy
 from instar.table.read.pruning import Condition
@@ -41,7 +42,6 @@ if TYPE_CHECKING:
     from instar.state import ConfigValue, TableState
     from instar.table import Services
     from instar.table.log.part_set import PartSet
-    from instar.table.log.pin import Pin
     from instar.table.read.audit import Policy
     from instar.table.read.report import ScanReport
     from instar.table.read.snapshot import SnapshotPlan
@@ -265,6 +265,8 @@ class SnapshotSource(ScanSource):
 
     def files(self, filters: Filters) -> Listing:
         """Return the files of the snapshot that a query with these filters reads."""
+        if isinstance(self._pin, Pin) and self._layout is None:
+            self._pin.check_files(self._services.blob, self._parts(self._plan).keys)
         return Listing(self.select(self._plan, filters))
 
     def size(self) -> int:

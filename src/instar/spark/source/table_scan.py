@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from pyspark.sql.datasource import DataSourceReader
 
+from instar.errors import AdoptedFileError, CorruptTableError, LeaseExpiredError
 from instar.spark.source.part_tasks import (
     MergeTask,
     ScanTask,
@@ -67,7 +68,14 @@ class TableScan(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Read one task."""
-        return batches_for_spark(self._read(partition), self._schema)
+        try:
+            yield from batches_for_spark(self._read(partition), self._schema)
+        except AdoptedFileError:
+            raise
+        except CorruptTableError as error:
+            if error.missing:  # the lease that was lent for this query has ended
+                raise LeaseExpiredError(self._options.table) from error
+            raise
 
     def _read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         for batch in read_task(partition):

@@ -113,6 +113,12 @@ class LeaseKeeper:
                 "removed its parts. Nothing was committed; write again."
             )
 
+    def has_lapsed(self, lease: Lease) -> bool:
+        """Whether a lease was not held all the time since it was taken: a vacuum may not have known of it."""
+        with self._lock:
+            held = self._held.get(lease.id)
+            return held is None or held.expires_at <= self._services.clock() or lease.id in self._lapsed
+
     def end(self, lease: Lease, error: BaseException | None = None) -> None:
         """Give a lease back, unless its holder failed with a request that got no answer and may still arrive.
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import weakref
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from instar.errors import AdoptedFileError, CorruptTableError, LeaseExpiredError
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
     from types import TracebackType
 
     from instar.state import TableState
+    from instar.storage import Blob
     from instar.table.log.leases import Lease, LeaseKeeper
 
 __all__ = ["Pin"]
@@ -22,6 +27,23 @@ class Pin:
         self.release = weakref.finalize(self, leases.release, lease)
         self._leases = leases
         self._lease = lease
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Tell a file that is missing because the lease has expired from one that was lost."""
+        try:
+            yield
+        except AdoptedFileError:
+            raise
+        except CorruptTableError as error:
+            if error.missing and self._leases.has_lapsed(self._lease):
+                raise LeaseExpiredError(self.state.name) from error
+            raise
+
+    def check_files(self, blob: Blob, keys: Iterable[str]) -> None:
+        """Raise if the lease has expired and one of some files is missing; usually, nobody looks."""
+        if self._leases.has_lapsed(self._lease) and any(blob.stat(key) is None for key in keys):
+            raise LeaseExpiredError(self.state.name)
 
     def lend(self, duration_ms: int) -> Lease:
         """Hold the state for another process too: for so long, or until it gives the lease back."""
