@@ -252,7 +252,9 @@ class Snapshot:
         return resolve_policy(self._query, self._plan.state.options, self._services.defaults)
 
     def _filter(self, where: str) -> Filter:
-        return Filter.parse(where, self._plan.reader.whole, self._services.clock())
+        found = Filter.parse(where, self._plan.reader.whole, self._services.clock())
+        self._services.note_filter(self._plan.state.table_id, where)
+        return found
 
     def __repr__(self) -> str:
         return f"Snapshot({self._plan.state.name!r}, as_of={self.as_of})"

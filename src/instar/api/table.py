@@ -22,9 +22,11 @@ from instar.stream.stamp import dataset_name
 from instar.table import VacuumReport, check_clock, vacuum_table
 from instar.table.housekeeping.analyze import analyze_table
 from instar.table.housekeeping.compaction import compact_table, find_goals, find_work
+from instar.table.housekeeping.forecast import find_condition, forecast_filters
 from instar.table.housekeeping.purge import purge_table
 from instar.table.housekeeping.retention import retain_table
 from instar.table.housekeeping.rewrite import rewrite_parts
+from instar.table.read.filter import Filter
 from instar.table.read.order import arrange_parts
 from instar.table.write.adopt import adopt_files
 from instar.table.write.evolving import Evolution
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from instar.table import Committed, Services, TableLog
     from instar.table.housekeeping.analyze import AnalysisReport
     from instar.table.housekeeping.compaction import CompactionReport
+    from instar.table.housekeeping.forecast import FilterForecast, TableCondition
     from instar.table.housekeeping.plan import CompactionJob
     from instar.table.housekeeping.purge import PurgeReport
     from instar.table.housekeeping.retention import RetentionReport
@@ -443,6 +446,23 @@ class Table:
         """Return what `compact` would do now, the most urgent first."""
         with self._log.pinned() as state:
             return find_work(self._services, state, find_goals(state, full=full))
+
+    def condition(self) -> TableCondition:
+        """Return what state the parts are in, and what `compact` would do. No data file is opened."""
+        with self._log.pinned() as state:
+            return find_condition(self._services, state)
+
+    def forecast(self, filters: Sequence[str] | None = None) -> list[FilterForecast]:
+        """Return how many parts conditions open now, and about how many after `compact(full=True)`.
+
+        Without `filters`, they are the last 16 that this process has asked of the table, with `where`. What
+        comes after is worked out from a sample of the rows, which are laid out as the compaction would do it.
+        """
+        with self._log.pinned() as state:
+            asked = self._services.filters.get(state.table_id, ()) if filters is None else filters
+            now = self._services.clock()
+            parsed = [Filter.parse(one, state.history.latest, now) for one in asked]
+            return forecast_filters(self._services, state, find_goals(state, full=True), parsed)
 
     def is_ordered(self, columns: Sequence[str]) -> bool:
         """Whether the rows can be read sorted by some columns in a single pass, part after part.

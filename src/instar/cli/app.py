@@ -25,6 +25,7 @@ from instar.cli import (
     importing,
     lineage_show,
     lookup,
+    optimize,
     purge,
     query,
     retain,
@@ -71,6 +72,7 @@ app.command()(query.query)
 app.command()(lookup.lookup)
 app.command()(explain.explain)
 app.command()(compact.compact)
+app.command()(optimize.optimize)
 app.command()(retain.retain)
 app.command()(purge.purge)
 app.command()(vacuum.vacuum)

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from instar.api import CommitInfo
     from instar.errors import InstarError
     from instar.state import ConfigValue
+    from instar.table.housekeeping.forecast import TableCondition
 
 _READERS: Final = 16
 """How many tables are looked at side by side."""
@@ -146,11 +147,13 @@ def describe(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a table is: its schema, times, size and options."""
+    """Show what a table is: its schema, times, size and options, its state, and what is to be done."""
     with open_store(store, consensus) as opened:
-        facts = _facts(opened.table(table))
+        found = opened.table(table)
+        facts, condition = _facts(found), found.condition()
     if as_json:
-        print_json(facts._asdict())
+        told = condition._asdict() | {"work": dict(condition.work)}
+        print_json(facts._asdict() | {"condition": told})
         return
     size = f"{format_count(facts.parts, 'part')}, {format_bytes(facts.bytes)}"
     updates = "" if facts.updates == facts.rows else f" ({format_count(facts.updates, 'update')})"
@@ -165,10 +168,25 @@ def describe(
         ("cluster by", ", ".join(facts.cluster_by) or "-"),
         ("since, upper", f"{facts.since}, {facts.upper}"),
         ("holds", held),
+        *_condition_lines(condition),
         ("options", ", ".join(f"{name}={value}" for name, value in facts.options.items()) or "-"),
         ("state", f"seqno {facts.seqno}"),
     ]
     print_table(("table", facts.name), lines)
+
+
+def _condition_lines(condition: TableCondition) -> list[tuple[str, str]]:
+    """Say what state the parts of a table are in."""
+    under = ", ".join(f"{it} ({format_count(parts, 'part')})" for it, parts in condition.schemas.items())
+    order = {None: "-", True: "yes, in one pass", False: "no: parts overlap, or their order was lost"}
+    todo = ", ".join(f"{format_count(parts, 'part')} ({reason})" for reason, parts in condition.work)
+    return [
+        ("small parts", f"{condition.small_parts:,} of {condition.parts:,}"),
+        ("schemas in parts", under or "-"),
+        ("in order", order[condition.ordered]),
+        ("retracted rows", f"{condition.retracted:,}"),
+        ("compaction", f"would rewrite {todo}" if todo else "has nothing to do"),
+    ]
 
 
 def log(

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from instar.table.log.manifest import ChunkReader
     from instar.table.log.part_set import Mask, PartSet
 
-__all__ = ["Condition", "Needed", "needed_parts", "part_bounds"]
+__all__ = ["Condition", "Needed", "needed_parts", "part_bounds", "typed_bounds"]
 
 
 class Condition(NamedTuple):
@@ -69,7 +69,7 @@ def part_bounds(
     """Load what is known of the columns of a filter, in the types that it takes them in."""
     fields = _fields_of(state, expression)
     found = load_parts(chunks, state, fields, (), without)
-    typed = _typed(found.columns, fields, expression)
+    typed = typed_bounds(found.columns, fields, expression)
     return replace(found, columns={group_name(field_id): batch for field_id, batch in typed.items()})
 
 
@@ -87,7 +87,7 @@ def _skipped_chunks(
     if not candidates:
         return frozenset()
     columns = chunk_bounds(chunks, candidates, state.history, fields)
-    bounds = _typed(columns, fields, condition.expression)
+    bounds = typed_bounds(columns, fields, condition.expression)
     rows = pa.array([ref.rows for ref in candidates], pa.int64())
     read = decide(condition.expression, bounds, rows, condition.now).read
     return frozenset(ref.key for ref, needed in zip(candidates, read, strict=True) if not needed)
@@ -104,7 +104,9 @@ def _fields_of(state: TableState, expression: Expression) -> list[Field]:
     return [field for field in stats_fields(state.history.latest) if field.id in needed]
 
 
-def _typed(columns: Columns, fields: Sequence[Field], expression: Expression) -> dict[int, pa.RecordBatch]:
+def typed_bounds(
+    columns: Columns, fields: Sequence[Field], expression: Expression
+) -> dict[int, pa.RecordBatch]:
     """Take bounds in the types that an expression has for its columns, where that loses nothing."""
     types = {node.field_id: node.type for node in walk(expression) if isinstance(node, Column)}
     return {

@@ -1,0 +1,81 @@
+"""What a table is like, and what a compaction would do for filters, foretold and then counted."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+import instar as library
+from instar.parts import PartLimits
+from instar.table.housekeeping.plan import Goals
+from tests.unit.cli.command import instar
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    import pytest
+
+    from instar.api.store import Store
+
+
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let parts be ideal at 16 KiB."""
+    monkeypatch.setattr("instar.table.write.append.PartLimits", lambda: PartLimits(16_384, 32_768))
+    defaults = {**Goals._field_defaults, "target_bytes": 16_384}
+    monkeypatch.setattr(Goals.__new__, "__defaults__", tuple(defaults.values()))
+
+
+def test_what_filters_open_is_foretold(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nearly as it comes: in a table that is sorted, and in one that is clustered."""
+    small_parts(monkeypatch)
+    chance = np.random.default_rng(5)
+    for name, layout in (("sorted", {"order_by": ["a"]}), ("clustered", {"cluster_by": ["a", "b"]})):
+        table = store.create_table(name, "a double, b double", **layout)  # type: ignore[arg-type]
+        for _ in range(6):
+            table.append(pa.table({"a": chance.random(4000), "b": chance.random(4000)}))
+        table.count("a between 0.5 and 0.52")
+        table.count("b between 0.5 and 0.52")
+        table.count("a between 0.5 and 0.52")
+        foretold = table.forecast()
+        assert [one.filter for one in foretold] == ["b between 0.5 and 0.52", "a between 0.5 and 0.52"]
+        assert all(one.read_before == one.total_before == table.state.totals.parts for one in foretold)
+        table.compact(full=True)
+        for one in foretold:
+            counted = table.explain(one.filter)
+            assert abs(one.read_after / one.total_after - counted.read / counted.total) < 0.2, (name, one)
+
+
+def test_a_table_says_what_state_it_is_in(tmp_path: Path) -> None:
+    """To people and programs, and what a compaction would do; afterwards there is nothing to do."""
+    path = str(tmp_path / "lake")
+    with library.open(path) as opened:
+        table = opened.create_table("t", "a bigint, b string", order_by=["a"])
+        for part in range(4):
+            table.append(pa.table({"a": [part, part + 100], "b": ["x", "y"]}))
+        table.evolve().add_column("c", "int").commit()
+        table.append(pa.table({"a": [7]}))
+        table.delete("a = 100")
+    told = json.loads(instar("describe", "t", "--json", "--store", path).stdout)["condition"]
+    assert told == {
+        "parts": 5,
+        "small_parts": 5,
+        "schemas": {"0": 4, "1": 1},
+        "ordered": False,
+        "retracted": 1,
+        "work": {"overlap": 5},
+    }
+    shown = instar("describe", "t", "--store", path).stdout
+    for words in ("5 of 5", "0 (4 parts), 1 (1 part)", "parts overlap", "would rewrite 5 parts (overlap)"):
+        assert words in shown
+    asked = ("--filter", "a = 3", "--filter", "a > 1000", "--store", path)
+    plan = json.loads(instar("optimize", "t", "--dry-run", "--json", *asked).stdout)
+    assert [(one["read_before"], one["read_after"]) for one in plan["filters"]] == [(4, 1), (0, 0)]
+    assert "4 of 5" in instar("optimize", "t", "--dry-run", *asked).stdout
+    done = instar("optimize", "t", *asked).stdout
+    assert done.startswith("Rewrote 5 parts as 1 part")
+    assert "1 of 1" in done
+    assert "has nothing to do" in instar("describe", "t", "--store", path).stdout
+    assert instar("optimize", "t", "--dry-run", "--store", path).stdout == "Nothing to do.\n"
