@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypeVar
 from instar.errors import StorageError, StorageTimeoutError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from instar.storage import AppendResult, Blob, Consensus, StoredObject, Versioned
     from instar.storage.blob import Data
@@ -93,6 +93,10 @@ class UnreliableBlob:
     @property
     def url(self) -> str:
         return self._blob.url
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        return self._blob.settings
 
     def location(self, key: str) -> str:
         return self._blob.location(key)

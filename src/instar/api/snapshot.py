@@ -94,12 +94,13 @@ class Snapshot:
 
         Each query of it opens only the parts that its filters need. It needs a session with a JVM of its
         own; a client of Spark Connect reads with `spark.read.format("instar")`. Spark opens the files
-        itself, so for a store at a URL the session needs a file system of that scheme, and its settings.
+        itself; for a store at a URL it needs a file system of that scheme, and without one Python workers
+        read the rows, which is slower and is said in a warning.
         """
-        from instar.spark import snapshot_frame  # noqa: PLC0415 -- only who needs Spark loads it
+        from instar.spark import read_snapshot  # noqa: PLC0415 -- only who needs Spark loads it
 
         pin, self._is_shared = self._open_pin(), True
-        return snapshot_frame(spark, self._services, self._plan, pin, self._query)
+        return read_snapshot(spark, self._services, self._plan, pin, self._query)
 
     def to_arrow(self, where: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows, or those that a Spark SQL condition is true for, as Arrow, without a JVM.

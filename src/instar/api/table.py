@@ -343,9 +343,9 @@ class Table:
         no longer be honoured, it raises `ReaderFencedError`; where the table holds retractions that is every
         column, for they tell which rows are equal.
         """
-        from instar.spark import following_frame  # noqa: PLC0415 -- only who needs Spark loads it
+        from instar.spark import read_table  # noqa: PLC0415 -- only who needs Spark loads it
 
-        return following_frame(spark, self._services, self._log)
+        return read_table(spark, self._services, self._log)
 
     def listen(
         self,

@@ -10,6 +10,7 @@
     │   ├── InvalidEventError           an OpenLineage event that cannot be understood; nothing of it is kept
     │   ├── DataMismatchError           data that does not fit the table; says column, row and why
     │   ├── MissingExtraError           something that has to be installed is not: says what
+    │   ├── FileSystemMissingError      Spark cannot open the store's files: the package to add
     │   └── FormatTooNewError           written by a newer instar: upgrade
     ├── NotFoundError                   name something that exists
     │   ├── StoreNotFoundError
@@ -86,6 +87,7 @@ from instar.errors.storage import (
 from instar.errors.usage import (
     AmbiguousEvolutionError,
     DataMismatchError,
+    FileSystemMissingError,
     FormatTooNewError,
     FormerNameError,
     InvalidEventError,
@@ -109,6 +111,7 @@ __all__ = [
     "Disposition",
     "EntityNotFoundError",
     "FencedError",
+    "FileSystemMissingError",
     "FormatTooNewError",
     "FormerNameError",
     "IncompatibleSchemaError",

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
 __all__ = [
     "AmbiguousEvolutionError",
     "DataMismatchError",
+    "FileSystemMissingError",
     "FormatTooNewError",
     "FormerNameError",
     "InvalidEventError",
@@ -181,3 +182,21 @@ def _with_caret(problem: str, text: str | None, position: int | None) -> str:
     number = text.count("\n", 0, position) + 1
     column = position - start
     return f"{problem}\n  line {number}, column {column + 1}:\n    {line}\n    {' ' * column}^"
+
+
+class FileSystemMissingError(UsageError):
+    """A Spark session cannot open the files of a store: it has no file system for the store's URL."""
+
+    code = "file-system-missing"
+
+    def __init__(self, url: str, package: str, why: str) -> None:
+        self.url = url
+        self.package = package
+        self.why = why
+        scheme = url.partition(":")[0]
+        remedy = f"Start the session with spark.jars.packages={package}" if package else "Configure one"
+        super().__init__(
+            f"Spark cannot open {url} itself: the session has no file system for {scheme}:// ({why}). "
+            f"{remedy}; `instar doctor` checks it. What takes no session works without one: to_arrow, and "
+            "delete, update, upsert and merge of Arrow data"
+        )

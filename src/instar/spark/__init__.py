@@ -1,9 +1,9 @@
 """Tables on Spark: the only place that imports pyspark."""
 
+from instar.spark.frames import read_snapshot, read_table
 from instar.spark.native.origins import find_origins
 from instar.spark.native.plans import reports_of
-from instar.spark.native.scan import snapshot_frame
-from instar.spark.native.views import following_frame, make_view, make_views
+from instar.spark.native.views import make_view, make_views
 from instar.spark.source.data_source import register_source
 from instar.spark.stream.read import range_frame
 from instar.spark.stream.write import copy_on_spark, query_id, write_stream_frame
@@ -18,17 +18,17 @@ __all__ = [
     "copy_on_spark",
     "delete_rows",
     "find_origins",
-    "following_frame",
     "incoming_schema",
     "make_view",
     "make_views",
     "merge_frame_into",
     "query_id",
     "range_frame",
+    "read_snapshot",
+    "read_table",
     "register_source",
     "reports_of",
     "rewrite_on",
-    "snapshot_frame",
     "update_rows",
     "upsert_frame",
     "write_stream_frame",

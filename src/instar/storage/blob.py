@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
 __all__ = ["Blob", "Data", "StoredObject"]
@@ -48,6 +48,10 @@ class Blob(Protocol):
     @property
     def url(self) -> str:
         """Where the root is: an absolute path or a URL, fit for `open_blob`."""
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        """How it was opened, such as `aws_region`: what Spark has to be told to find the same objects."""
 
     def location(self, key: str) -> str:
         """Return where the object is for others, such as Spark: an absolute path or a URL."""

@@ -29,7 +29,7 @@ from instar.storage.keys import check_key, check_prefix
 from instar.storage.objects import ObjectBlob
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 __all__ = ["DirectoryBlob"]
 
@@ -59,6 +59,10 @@ class DirectoryBlob:
     @property
     def url(self) -> str:
         return self._root
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        return {}
 
     def location(self, key: str) -> str:
         check_key(key)

@@ -77,6 +77,17 @@ _CLIENT_SETTING = re.compile(
     re.IGNORECASE,
 )
 
+# What the settings of each kind of store begin with, in the environment and in full.
+_CLOUDS = {
+    "s3": "aws_",
+    "s3a": "aws_",
+    "gs": "google_",
+    "az": "azure_",
+    "azure": "azure_",
+    "abfs": "azure_",
+    "abfss": "azure_",
+}
+
 _memory: dict[str, MemoryStore] = {}
 
 
@@ -124,6 +135,15 @@ class ObjectBlob:
     @property
     def url(self) -> str:
         return self._url
+
+    @property
+    def settings(self) -> Mapping[str, str]:
+        cloud = _CLOUDS.get(self._url.partition(":")[0], "")
+        found = {name.lower(): text for name, text in os.environ.items() if name.startswith(cloud.upper())}
+        for name, text in self._options.items():
+            plain = name.lower()
+            found[plain if plain.startswith(cloud) else cloud + plain] = text
+        return found if cloud else {}
 
     def location(self, key: str) -> str:
         check_key(key)

@@ -83,6 +83,12 @@ class HeldTables:
         self.catalog = catalog
         self.tables = tables
         self.release = weakref.finalize(self, leases.release, lease)
+        self._leases = leases
+        self._lease = lease
+
+    def lend(self, duration_ms: int) -> Lease:
+        """Hold the tables for other processes too, for so long."""
+        return self._leases.lend(self._lease, duration_ms)
 
 
 def records_in(catalog: Catalog, kind: Kind, span: Span) -> list[TableRecord]:

@@ -15,6 +15,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 from instar.spark.native.file_index import FileGroup, FileSource, Listing, PartIndex
+from instar.spark.native.file_systems import locator
 from instar.spark.native.names import COLUMN_NAME, by_column_name
 from instar.spark.native.relation import make_relation, struct_json
 from instar.table.read.selection import found_violation
@@ -47,7 +48,8 @@ def check_skipped(
     conditions = [own for own in filters.expressions if _is_of_columns(own)]
     if not conditions:
         return
-    files = {services.blob.location(key): (key, size) for key, size in skipped.files}
+    locate = locator(gateway, services.blob)
+    files = {locate(key): (key, size) for key, size in skipped.files}
     names = {name: field.name for name, field in by_column_name(state.history.latest.fields).items()}
     audit = _Audit(gateway, conditions, f"instar:/{state.name}@{state.seqno} (audit)", names)
     found = audit.find([(path, size) for path, (_, size) in files.items()])

@@ -54,6 +54,7 @@ class Gateway:
         self._kept = sources.FileStatusWithMetadata
         self._row = self.jvm.org.apache.spark.sql.catalyst.expressions.GenericInternalRow
         self._status = self.jvm.org.apache.hadoop.fs.FileStatus
+        self.file_systems = self.jvm.org.apache.hadoop.fs.FileSystem
         # Looking a class up takes a call for each package that it is in, so those of every query are kept.
         self._utils = self.jvm.org.apache.spark.api.python.PythonUtils
         self._conf = self.jvm.org.apache.spark.sql.internal.SQLConf
@@ -165,6 +166,14 @@ class Gateway:
         conf = self.session.sessionState().conf()
         found = {name: conf.getConfString(name, None) for name in names}
         return {name: value for name, value in found.items() if value is not None}
+
+    def hadoop_settings(self) -> Any:  # noqa: ANN401 -- a Java object
+        """Return a copy of Hadoop's settings, with those of the session."""
+        return self.session.sessionState().newHadoopConf()
+
+    def shared_hadoop_settings(self) -> Any:  # noqa: ANN401 -- a Java object
+        """Return Hadoop's settings of the whole application, which its executors get."""
+        return self._context.hadoopConfiguration()
 
     def time_zone(self) -> str:
         """Return the time zone of the session of the running query."""

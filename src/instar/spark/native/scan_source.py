@@ -19,8 +19,13 @@ from instar.errors import UsageError
 from instar.schema import List, Map, Struct
 from instar.spark.native.adopted import by_file_name, split_by_layout, told_values
 from instar.spark.native.audit import check_skipped
+<<<<<<< HEAD
 from instar.spark.native.file_index import FileGroup, FileSource, Listing, TableOrigin
 from instar.spark.native.names import by_column_name
+=======
+from instar.spark.native.file_index import FileGroup, FileSource, Listing
+from instar.spark.native.file_systems import locator, translator
+>>>>>>> 9b9c363 (Read stores on S3, GCS and Azure through the session's file system, or by workers where it has none)
 from instar.spark.native.taken import lay_out, words_in_file, words_in_plan
 from instar.state.chunk import TIMES
 from instar.stream.stamp import dataset_name
@@ -99,6 +104,8 @@ class ScanSource(FileSource):
     ) -> None:
         self._gateway = gateway
         self._services = services
+        self._locate = locator(gateway, services.blob)
+        self._adopt = translator(gateway, services.blob)
         self._branch = branch
         self._fields = fields
         self._options = options
@@ -198,9 +205,8 @@ class ScanSource(FileSource):
         return groups
 
     def _make_groups(self, parts: PartSet) -> list[FileGroup]:
-        locate = self._services.blob.location
         layout = self._layout
-        files = [(key if layout else locate(key), size) for key, size in parts.files]
+        files = [(self._adopt(key) if layout else self._locate(key), size) for key, size in parts.files]
         told = [told_values(layout, parts.adopted[at]) if layout else () for at in range(len(files))]
         if self._branch is Branch.SCAN:
             together: dict[tuple[object, ...], FileGroup] = {}

@@ -35,6 +35,7 @@ __all__ = [
     "changes_tasks",
     "group_parts",
     "read_task",
+    "snapshot_tasks",
     "spark_schema",
 ]
 
@@ -121,6 +122,17 @@ def group_parts(parts: Iterable[WrittenPart]) -> Iterator[list[WrittenPart]]:
             group, size = [], 0
     if group:
         yield group
+
+
+def snapshot_tasks(blob: Blob, plan: SnapshotPlan, condition: Filter | None = None) -> list[ScanTask]:
+    """Plan tasks that read the rows of a snapshot, and one for all that must be consolidated together."""
+    history = plan.state.history
+    tasks = [
+        ScanTask(blob, parts, plan.reader.schema, condition)
+        for parts in group_parts(plan.scan.written(history))
+    ]
+    merge = list(plan.merge.written(history))
+    return [*tasks, MergeTask(blob, merge, plan, condition)] if merge else tasks
 
 
 def changes_tasks(blob: Blob, plan: ChangePlan) -> list[InputPartition]:

@@ -15,12 +15,11 @@ from pyspark.sql.datasource import DataSourceReader
 
 from instar.errors import AdoptedFileError, CorruptTableError, LeaseExpiredError
 from instar.spark.source.part_tasks import (
-    MergeTask,
     ScanTask,
     batches_for_spark,
     changes_tasks,
-    group_parts,
     read_task,
+    snapshot_tasks,
 )
 from instar.table.read.audit import resolve_policy
 from instar.table.read.filter import Filter
@@ -91,13 +90,7 @@ class TableScan(DataSourceReader):
         if self._options.where is not None:
             condition = Filter.parse(self._options.where, self._reader.whole, services.clock())
             plan = filter_plan(services, plan, condition, resolve_policy(plan.state.options))
-        history = plan.state.history
-        tasks: list[InputPartition] = [
-            ScanTask(services.blob, parts, plan.reader.schema, condition)
-            for parts in group_parts(plan.scan.written(history))
-        ]
-        merge = list(plan.merge.written(history))
-        return [*tasks, MergeTask(services.blob, merge, plan, condition)] if merge else tasks
+        return list(snapshot_tasks(services.blob, plan, condition))
 
     def _changes(self, services: Services, state: TableState) -> list[InputPartition]:
         since = 0 if self._options.since is None else self._options.since + 1

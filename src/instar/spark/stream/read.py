@@ -15,6 +15,7 @@ from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
 from instar.spark.native.scan import later_frame, scan_frame, snapshot_frame
 from instar.spark.native.scan_source import Branch, ScanSource, SnapshotSource
+from instar.spark.source.worker_frame import WORKER_LEASE_MS, can_open, worker_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -94,6 +95,14 @@ def range_frame(
     """Return the rows of a range of tables. Tables with retractions are read as they would be alone."""
     has_time = cut is None or any(field.id == cut.field.id for field in fields)
     with_time = fields if has_time or cut is None else (*fields, cut.field)
+    if not can_open(spark, services.blob):
+        held.lend(WORKER_LEASE_MS)
+        widened = [
+            plan._replace(reader=plan.reader._replace(schema=Schema(tuple(with_time)))) for plan in plans
+        ]
+        return _cut(
+            worker_frame(spark, services.blob, widened, Schema(tuple(with_time))), fields, with_time, cut
+        )
     scanned = [plan for plan in plans if not _has_retractions(plan)]
     source = RangeSource(gateway_of(spark), services, with_time, options or {}, scanned, held)
     parts = sum(len(plan.scan) for plan in scanned)
@@ -103,6 +112,10 @@ def range_frame(
         if _has_retractions(plan):
             wide = plan._replace(reader=plan.reader._replace(schema=Schema(tuple(with_time))))
             frame = frame.unionAll(snapshot_frame(spark, services, wide, held, options))  # type: ignore[arg-type]
+    return _cut(frame, fields, with_time, cut)
+
+
+def _cut(frame: DataFrame, fields: Sequence[Field], with_time: Sequence[Field], cut: Cut | None) -> DataFrame:
     if cut is None:
         return frame
     time = next(field for field in with_time if field.id == cut.field.id)
