@@ -31,6 +31,7 @@ from instar.table import (
     vacuum_table,
     write_marker,
 )
+from instar.table.housekeeping.examination import Finding, examine_store
 from instar.table.log.tables import UNREADABLE, log_names
 from instar.table.write.adopt import infer_schema
 
@@ -184,6 +185,13 @@ class Store:
             raise unreadable[0]
         reports.append(vacuum_store(services, grace_ms=grace_ms, dry_run=dry_run))
         return VacuumReport(*(sum(column) for column in zip(*reports, strict=True)))
+
+    def examine(self) -> list[Finding]:
+        """Look whether the store can be used as it should: reached, written, and told the time by.
+
+        One object is written below `probes/`, and deleted again.
+        """
+        return list(examine_store(self._found()))
 
     def initialise(self) -> bool:
         """Make the location a store; False if it already was one.

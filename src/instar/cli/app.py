@@ -20,6 +20,7 @@ from instar.cli import (
     check,
     compact,
     demo,
+    doctor,
     evolver,
     explain,
     importing,
@@ -79,6 +80,7 @@ app.command()(vacuum.vacuum)
 app.command()(tables.drop)
 app.command()(serve.serve)
 app.add_typer(lineage_show.app)
+app.command()(doctor.doctor)
 app.command()(demo.demo)
 
 

@@ -53,7 +53,15 @@ def write_marker(blob: Blob, consensus: Consensus, marker: StoreMarker) -> Store
     """Make a location a store, unless somebody else has just done so; return the marker that is there."""
     if marker.consensus != "blob":
         consensus.append(f"{marker.log_prefix}{_REGISTRATION}", None, msgspec.json.encode(marker))
-    blob.put_if_absent(MARKER, encode_frame("store", MARKER, msgspec.json.encode(marker)))
+    data = encode_frame("store", MARKER, msgspec.json.encode(marker))
+    made = blob.put_if_absent(MARKER, data)
+    if made and marker.consensus == "blob" and blob.put_if_absent(MARKER, data):
+        blob.delete([MARKER])
+        raise UsageError(
+            f"{blob.url} cannot keep the logs of a store: it lets two writers create the same object, for it "
+            "does not honour conditional writes (If-None-Match). Keep the logs in PostgreSQL, with "
+            "`consensus='postgresql://…'`, or choose a service that does"
+        )
     found = find_marker(blob)
     return marker if found is None else found
 

@@ -78,7 +78,7 @@ def locator(gateway: Gateway, blob: Blob) -> Callable[[str], str]:
 
 
 def translator(gateway: Gateway, blob: Blob) -> Callable[[str], str]:
-    """Return how Spark finds a file anywhere, by its path or URL: files of the store's own kind of service."""
+    """Return how Spark finds a file anywhere, by its path or URL, such as one of the same service."""
     system = find_file_system(gateway, blob)
     own = urlsplit(blob.url).scheme
 

@@ -19,13 +19,9 @@ from instar.errors import UsageError
 from instar.schema import List, Map, Struct
 from instar.spark.native.adopted import by_file_name, split_by_layout, told_values
 from instar.spark.native.audit import check_skipped
-<<<<<<< HEAD
 from instar.spark.native.file_index import FileGroup, FileSource, Listing, TableOrigin
-from instar.spark.native.names import by_column_name
-=======
-from instar.spark.native.file_index import FileGroup, FileSource, Listing
 from instar.spark.native.file_systems import locator, translator
->>>>>>> 9b9c363 (Read stores on S3, GCS and Azure through the session's file system, or by workers where it has none)
+from instar.spark.native.names import by_column_name
 from instar.spark.native.taken import lay_out, words_in_file, words_in_plan
 from instar.state.chunk import TIMES
 from instar.stream.stamp import dataset_name

@@ -1,0 +1,41 @@
+"""Examine Spark: does a session start, and can it open the files of a store itself?"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyspark
+
+from instar.errors import InstarError
+from instar.spark.native.file_systems import connector, find_file_system
+from instar.spark.native.gateway import gateway_of
+from instar.spark.session import local_session
+from instar.table.housekeeping.examination import Finding, Health
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from instar.storage import Blob
+
+__all__ = ["examine_spark"]
+
+
+def examine_spark(blob: Blob | None) -> Iterator[Finding]:
+    """Start a session, or take the one that runs, and ask for its file system."""
+    try:
+        session = local_session("instar doctor")
+    except InstarError as error:
+        yield Finding("Spark", Health.WRONG, str(error), "Install Java 17 or newer, and set JAVA_HOME.")
+        return
+    gateway = gateway_of(session)
+    java = gateway.jvm.java.lang.System.getProperty("java.version")
+    yield Finding("Spark", Health.FINE, f"PySpark {pyspark.__version__} on Java {java} starts")
+    if blob is None:
+        return
+    system = find_file_system(gateway, blob)
+    if system.scheme is not None:
+        yield Finding("file system", Health.FINE, f"Spark opens {system.root} itself")
+        return
+    found = f"Spark has no file system for {blob.url} ({system.why}): Python workers read it, which is slower"
+    remedy = f"Start sessions with spark.jars.packages={connector(gateway, blob.url)}."
+    yield Finding("file system", Health.WARNING, found, remedy)
