@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["job_of_run", "send", "signed"]
 
-_PRODUCER: Final = "https://pypi.org/project/instar"
+_PRODUCER: Final = "urn:x-instar:lineage"
 
 
 def send(database: Database, event: Json, kind: str, at: int, *, now: int | None = None) -> None:
