@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Self
 
 from instar.api.display import store_html
 from instar.api.evolver import Evolver
+from instar.api.maintenance import Maintenance
 from instar.api.stream import Stream
-from instar.api.table import GRACE_MS, Table
+from instar.api.table import GRACE_MS, Table, rewriter
 from instar.arguments import checked_methods
 from instar.errors import TableNotFoundError, UsageError
 from instar.schema import as_schema
@@ -38,6 +39,8 @@ from instar.table.write.adopt import infer_schema
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
+
+    from pyspark.sql import SparkSession
 
     from instar.errors import InstarError
     from instar.schema import Schema, SchemaLike
@@ -164,6 +167,14 @@ class Store:
         Its handles raise `TableNotFoundError` from then on; a snapshot that somebody holds stays readable.
         """
         drop_table(self._found(), name)
+
+    def maintenance(self, *, grace_ms: int = GRACE_MS, spark: SparkSession | None = None) -> Maintenance:
+        """Return what looks after all tables: `store.maintenance().run_once()`.
+
+        It lets history go as each table's `retention` says, compacts what is worth it, and vacuums what is
+        older than the grace period. Any number of processes may: one leads, and the others do nothing.
+        """
+        return Maintenance(self._found(), grace_ms=grace_ms, rewrite=rewriter(spark)[0])
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
         """Vacuum every table, as `Table.vacuum` does, and what tables that were dropped have left.

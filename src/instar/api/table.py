@@ -59,7 +59,7 @@ if TYPE_CHECKING:
     from instar.table.read.report import ScanReport
     from instar.table.write.adopt import AdoptionReport
 
-__all__ = ["GRACE_MS", "Table"]
+__all__ = ["GRACE_MS", "Table", "rewriter"]
 
 GRACE_MS: Final = 24 * 60 * 60 * 1000
 """What a vacuum leaves alone unless told otherwise: everything younger than a day."""
@@ -417,7 +417,7 @@ class Table:
         the call. Others may write meanwhile. With a session the work is done by its executors; without, in
         this process, in bounded memory. `tell` hears how many bytes are done, of how many.
         """
-        rewrite, lanes = _rewriter(spark)
+        rewrite, lanes = rewriter(spark)
         with reported("compact", self._services.blob.url, self.name, work="COMPACTION", writes=False) as run:
             report = compact_table(
                 self._services,
@@ -505,7 +505,7 @@ class Table:
         return purge_table(
             self._services,
             self._log,
-            _rewriter(spark)[0],
+            rewriter(spark)[0],
             columns=columns,
             where=where,
             delete=None if where is None else lambda: self.delete(where, spark).rows,
@@ -560,7 +560,7 @@ class Table:
         return table_html(self.state)
 
 
-def _rewriter(spark: SparkSession | None) -> tuple[Callable[[Work], Iterable[Output]], int]:
+def rewriter(spark: SparkSession | None) -> tuple[Callable[[Work], Iterable[Output]], int]:
     """Return what rewrites parts, here or on executors, and how many jobs it can do at once."""
     if spark is None:
         return rewrite_parts, 1

@@ -27,6 +27,7 @@ from instar.cli import (
     lineage_show,
     lookup,
     optimize,
+    maintain,
     purge,
     query,
     retain,
@@ -77,6 +78,7 @@ app.command()(optimize.optimize)
 app.command()(retain.retain)
 app.command()(purge.purge)
 app.command()(vacuum.vacuum)
+app.command()(maintain.maintain)
 app.command()(tables.drop)
 app.command()(serve.serve)
 app.add_typer(lineage_show.app)

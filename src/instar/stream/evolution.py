@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Union
 
 import msgspec
 
+from instar.stream.leadership import Leadership
 from instar.stream.version import as_version
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ __all__ = [
     "Failure",
     "Finish",
     "Finished",
-    "Leadership",
     "Led",
     "Progressed",
     "Queued",
@@ -56,14 +56,6 @@ _LONGEST_PAUSE_MS: Final = _HOUR
 _MOST_RETRIES: Final = 1000
 _MOST_DEAD: Final = 1000
 _LONGEST_ERROR: Final = 300
-
-
-class Leadership(msgspec.Struct, frozen=True, array_like=True):
-    """Who leads, until when, and the number of the leadership: each leader has a greater one."""
-
-    holder: str
-    fence: int
-    expires_at: int
 
 
 class Queued(msgspec.Struct, frozen=True, array_like=True):

@@ -20,7 +20,6 @@ from instar.stream.evolution import (
     Failure,
     Finish,
     Finished,
-    Leadership,
     Led,
     Progressed,
     Queued,
@@ -36,6 +35,7 @@ from instar.stream.evolution import (
 )
 from instar.stream.journal import Codec, Journal
 from instar.stream.judging import Judge, QueryJudge
+from instar.stream.leadership import LEAD_MS, claim_lead
 from instar.stream.queue import load_spill, spill_queue
 from instar.stream.stamp import load_stamp, stamp_table
 from instar.stream.walk import Verdicts, stale_tables
@@ -51,10 +51,7 @@ if TYPE_CHECKING:
     from instar.stream.judging import TableJudgement
     from instar.stream.version import Version
 
-__all__ = ["LEAD_MS", "PassReport", "Standby", "StreamEvolver"]
-
-LEAD_MS: Final = 60_000
-"""How long a lead lasts without being renewed."""
+__all__ = ["PassReport", "Standby", "StreamEvolver"]
 
 _EVOLVER: Final = f"{INTERNAL}evolver/"
 
@@ -205,12 +202,11 @@ class StreamEvolver:
 
     def _lead(self, evolution: EvolverState) -> Standby | None:
         """Take the lead or keep it; answer with who has it if that is somebody else."""
-        now = self._clock()
         current = evolution.leadership
-        if current is not None and current.holder != self._holder and current.expires_at > now:
-            return Standby(current.holder, current.expires_at)
-        mine = current is not None and current.holder == self._holder and current.fence == self._fence
-        if mine and current is not None and current.expires_at - now > self._lead_ms // 2:
+        rival, renewed = claim_lead(current, self._holder, self._fence, self._clock(), self._lead_ms)
+        if rival is not None:
+            return Standby(rival.holder, rival.expires_at)
+        if renewed is None:
             return None
 
         def decide(state: EvolverState | None) -> Sequence[EvolutionChange]:
@@ -218,8 +214,7 @@ class StreamEvolver:
             if found != current:
                 holder = "nobody" if found is None else found.holder
                 raise LeadershipLostError(self.stream, holder)
-            fence = (0 if found is None else found.fence) + (0 if mine else 1)
-            return (Led(Leadership(self._holder, fence, now + self._lead_ms)),)
+            return (Led(renewed),)
 
         led = self._journal.commit(decide)
         self._fence = None if led is None or led.leadership is None else led.leadership.fence

@@ -1,0 +1,126 @@
+"""Maintenance of a whole store: retention, compaction and vacuum for every table, one after the other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from instar.errors import InstarError, TableNotFoundError
+from instar.stream.leadership import Leader
+from instar.stream.vacuum import vacuum_streams
+from instar.table import check_clock, vacuum_store, vacuum_table
+from instar.table.housekeeping.compaction import CompactionReport, compact_table
+from instar.table.housekeeping.retention import retain_table
+from instar.table.housekeeping.rewrite import rewrite_parts
+from instar.table.housekeeping.vacuum import VacuumReport
+from instar.table.log.table_log import TableLog
+from instar.table.log.tables import INTERNAL, log_names
+from instar.table.metrics import MAINTAINED, MAINTENANCE_FAILED, REWRITTEN_BYTES, VACUUMED_BYTES
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from threading import Event
+
+    from instar.table import Services
+    from instar.table.housekeeping.compaction import Rewrite
+
+__all__ = ["Maintenance", "MaintenanceFailure", "MaintenanceReport"]
+
+_KEY: Final = f"{INTERNAL}maintenance/store"
+_LEAD_MS: Final = 5 * 60_000
+
+
+class MaintenanceFailure(NamedTuple):
+    """A table that could not be maintained. The others were."""
+
+    table: str
+    error: str
+
+
+class MaintenanceReport(NamedTuple):
+    """What a pass over all tables came to."""
+
+    tables: int = 0
+    """How many tables were looked after."""
+    moved: int = 0
+    """Of how many the earliest time that can be read has moved."""
+    compaction: CompactionReport = CompactionReport()
+    vacuum: VacuumReport = VacuumReport()
+    failures: tuple[MaintenanceFailure, ...] = ()
+    leader: str | None = None
+    """Who leads, if it is somebody else: then nothing was done."""
+    stopped: bool = False
+    """Whether it was asked to stop before all tables had had their turn."""
+
+
+class Maintenance:
+    """Looks after all tables of a store. Several may run: one leads, and the others stand by."""
+
+    def __init__(self, services: Services, *, grace_ms: int, rewrite: Rewrite = rewrite_parts) -> None:
+        self._services = services
+        self._grace_ms = grace_ms
+        self._rewrite = rewrite
+        self._leader = Leader(services, _KEY, lead_ms=_LEAD_MS)
+
+    def run_once(
+        self, *, stop: Event | None = None, tell: Callable[[str, int, int], None] | None = None
+    ) -> MaintenanceReport:
+        """Look after every table once. `tell` hears a table, and how many bytes of it are done, of how many.
+
+        A table that fails does not stop the others. When `stop` is set, the table at hand is finished.
+        """
+        rival = self._leader.lead()
+        if rival is not None:
+            return MaintenanceReport(leader=rival.holder)
+        check_clock(self._services)
+        report = MaintenanceReport()
+        for name in log_names(self._services):
+            if stop is not None and stop.is_set():
+                return report._replace(stopped=True)
+            try:
+                report = self._maintain(name, report, tell)
+            except TableNotFoundError:
+                continue  # it was dropped meanwhile
+            except InstarError as error:
+                MAINTENANCE_FAILED.inc()
+                failure = MaintenanceFailure(name, str(error))
+                report = report._replace(failures=(*report.failures, failure))
+        for vacuum in (vacuum_streams, vacuum_store):
+            freed = vacuum(self._services, grace_ms=self._grace_ms)
+            report = report._replace(vacuum=_plus(report.vacuum, freed))
+        return report
+
+    def close(self) -> None:
+        """Let others lead at once."""
+        self._leader.resign()
+
+    def _maintain(
+        self, name: str, report: MaintenanceReport, tell: Callable[[str, int, int], None] | None
+    ) -> MaintenanceReport:
+        services = self._services
+        log = TableLog(services, name)
+        state = log.refresh()
+        moved, compacted = False, CompactionReport()
+
+        def told(done: int, total: int) -> None:
+            self._leader.lead()  # a long compaction renews the lead as it goes
+            if tell is not None:
+                tell(name, done, total)
+
+        if state is not None and not state.dropped:
+            kept = retain_table(services, log)
+            moved = kept.since > kept.before
+            compacted = compact_table(services, log, self._rewrite, tell=told)
+        freed = vacuum_table(services, name, grace_ms=self._grace_ms)
+        MAINTAINED.inc()
+        REWRITTEN_BYTES.inc(compacted.bytes_before)
+        VACUUMED_BYTES.inc(freed.bytes)
+        return report._replace(
+            tables=report.tables + 1,
+            moved=report.moved + moved,
+            compaction=report.compaction + compacted,
+            vacuum=_plus(report.vacuum, freed),
+        )
+
+
+def _plus(one: VacuumReport, other: VacuumReport) -> VacuumReport:
+    return VacuumReport(*(left + right for left, right in zip(one, other, strict=True)))

@@ -1,0 +1,130 @@
+"""`instar maintain`: retention, compaction and vacuum for all tables, once or again and again."""
+
+from __future__ import annotations
+
+import random
+import signal
+from contextlib import contextmanager
+from threading import Event
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from instar.cli.options import ConsensusOption, StoreOption, open_store
+from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json
+from instar.cli.progress import progress_bars
+from instar.durations import parse_duration
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from instar.api.maintenance import MaintenanceReport
+
+__all__ = ["maintain"]
+
+
+def maintain(
+    *,
+    period: Annotated[
+        str | None, typer.Option(help="Go on, with so much time between passes: 10m, 1h. Without, once.")
+    ] = None,
+    jitter: Annotated[
+        float, typer.Option(min=0, max=1, help="Change each pause at random by up to this share of it.")
+    ] = 0.1,
+    grace: Annotated[str, typer.Option(help="Vacuum only what is older: 30m, 24h.")] = "24h",
+    metrics_port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Serve Prometheus counters on this port of 127.0.0.1."),
+    ] = None,
+    rounds: Annotated[
+        int | None, typer.Option(min=1, help="With --period, end after so many passes.")
+    ] = None,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Let history go, compact and vacuum every table of the store.
+
+    A table that fails does not stop the others; once, the exit code is then 1. With --period it runs until it
+    is interrupted or gets SIGTERM: then the table at hand is finished first. Any number may run: one leads,
+    and the others stand by.
+
+    Examples:
+
+        instar maintain --store lake
+
+        instar maintain --period 1h --metrics-port 9090 --store lake
+
+    """
+    pause = None if period is None else parse_duration(period) / 1000
+    grace_ms = parse_duration(grace)
+    if metrics_port is not None:
+        from prometheus_client import start_http_server  # noqa: PLC0415 -- only who serves loads it
+
+        start_http_server(metrics_port, addr="127.0.0.1")
+    with open_store(store, consensus) as opened, _stopping() as stop, _telling() as tell:
+        maintenance = opened.maintenance(grace_ms=grace_ms)
+        passes = 0
+        while True:
+            report = maintenance.run_once(stop=stop, tell=tell)
+            passes += 1
+            if pause is None or not report.leader:
+                _print_report(report, as_json=as_json)
+            if pause is None or stop.is_set() or passes == rounds:
+                break
+            if stop.wait(pause * (1 + random.uniform(-jitter, jitter))):  # noqa: S311 -- no secret
+                break
+        maintenance.close()
+    if pause is None and report.failures:
+        raise typer.Exit(1)
+
+
+@contextmanager
+def _stopping() -> Iterator[Event]:
+    """Return what is set by SIGTERM, or by an interrupt: a second interrupt ends at once."""
+    stop = Event()
+
+    def handle(number: int, _: object) -> None:
+        if number == signal.SIGINT and stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
+    try:
+        yield stop
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def _telling() -> Iterator[Callable[[str, int, int], None] | None]:
+    with progress_bars() as bars:
+        yield bars
+
+
+def _print_report(report: MaintenanceReport, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                **report._asdict(),
+                "compaction": report.compaction._asdict(),
+                "vacuum": report.vacuum._asdict(),
+                "failures": [failure._asdict() for failure in report.failures],
+            }
+        )
+        return
+    if report.leader is not None:
+        console().print(f"Nothing done: {report.leader} maintains this store.")
+        return
+    compaction, vacuum = report.compaction, report.vacuum
+    console().print(
+        f"{format_count(report.tables, 'table')} maintained: "
+        f"history let go of {format_count(report.moved)}, "
+        f"{format_count(compaction.parts_before, 'part')} rewritten "
+        f"as {format_count(compaction.parts_after)}, "
+        f"{format_count(vacuum.objects, 'object')} ({format_bytes(vacuum.bytes)}) deleted"
+        f"{', stopped early' if report.stopped else ''}."
+    )
+    for failure in report.failures:
+        console().print(f"{failure.table}: {failure.error}")
