@@ -84,7 +84,8 @@ class Maintenance:
                 MAINTENANCE_FAILED.inc()
                 failure = MaintenanceFailure(name, str(error))
                 report = report._replace(failures=(*report.failures, failure))
-        for vacuum in (vacuum_streams, vacuum_store):
+        # What belongs to no table is known only if all tables can be read.
+        for vacuum in () if report.failures else (vacuum_streams, vacuum_store):
             freed = vacuum(self._services, grace_ms=self._grace_ms)
             report = report._replace(vacuum=_plus(report.vacuum, freed))
         return report
