@@ -66,7 +66,7 @@ class Snapshot:
         self._pin: Pin | None = pin
         try:
             reader = resolve_reader(pin.state, schema, columns)
-            time = find_time(log, pin.state, services.clock(), as_of, version)
+            time = find_time(services, log, pin.state, as_of, version)
             self._plan = plan = plan_snapshot(services.chunks, pin.state, reader, time)
             if as_of is not None and time is not None and not plan.scan and not plan.merge:
                 check_existed(log, pin.state, as_of, time)

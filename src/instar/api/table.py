@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from functools import partial
+from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 from instar.api.display import table_html
-from instar.api.history import describe_entry, schema_of
 from instar.api.listen import Listen
 from instar.api.merge import Merge
 from instar.api.snapshot import Snapshot
@@ -26,10 +26,14 @@ from instar.table.housekeeping.forecast import find_condition, forecast_filters
 from instar.table.housekeeping.purge import purge_table
 from instar.table.housekeeping.retention import retain_table
 from instar.table.housekeeping.rewrite import rewrite_parts
+from instar.table.log.archive import read_archive
+from instar.table.log.history import describe_entry, schema_of
 from instar.table.read.filter import Filter
+from instar.table.read.moments import find_time
 from instar.table.read.order import arrange_parts
 from instar.table.write.adopt import adopt_files
 from instar.table.write.evolving import Evolution
+from instar.table.write.restore import restore_rows
 from instar.table.write.retract import delete_local
 from instar.table.write.rows import WriteOptions
 from instar.table.write.update import update_local
@@ -43,7 +47,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
-    from instar.api.history import CommitInfo
     from instar.api.writing import Commit, Data
     from instar.schema import SchemaLike
     from instar.state import ConfigValue, Step, TableState
@@ -55,6 +58,7 @@ if TYPE_CHECKING:
     from instar.table.housekeeping.purge import PurgeReport
     from instar.table.housekeeping.retention import RetentionReport
     from instar.table.housekeeping.rewrite import Output, Work
+    from instar.table.log.history import CommitInfo
     from instar.table.read.moments import Moment
     from instar.table.read.report import ScanReport
     from instar.table.write.adopt import AdoptionReport
@@ -114,7 +118,9 @@ class Table:
         schema: int | None = None,
         expected_upper: int | None = None,
     ) -> Commit:
-        """Add rows: a Spark or pandas DataFrame, or anything that speaks the Arrow C stream.
+        """Add rows: a Spark, pandas or Polars DataFrame, or anything else that speaks the Arrow C stream.
+
+        A list of dicts, a pyarrow dataset and an iterator of batches are taken too.
 
         Columns match by name, in any case of letters; missing ones are null, and numbers widen. What does
         not fit raises `DataMismatchError` with the column, the row and the reason, and nothing is committed.
@@ -250,6 +256,23 @@ class Table:
         """
         evolution = Evolution(former_names) if evolve else None
         return upsert_data(self._services, self._log, data, evolution)
+
+    def restore(self, as_of: Moment | None = None, *, version: int | None = None) -> Commit:
+        """Make the rows again what they were as of a time, or after a commit, and commit that.
+
+        `as_of` and `version` are those of `snapshot`. Nothing of what happened since is forgotten: the past
+        can still be read, and a restore can be restored. The schema stays as it is. Rows that came since are
+        retracted without being read. If others write at the same time, it is worked out again, as for
+        `delete`. `Commit.rows` counts retracted rows and those that are added again.
+        """
+        if as_of is None and version is None:
+            raise UsageError("restore needs to know what to go back to: give as_of or version")
+
+        def time_in(state: TableState) -> int:
+            time = find_time(self._services, self._log, state, as_of, version)
+            return state.upper - 1 if time is None else time
+
+        return self._report("restore", lambda: restore_rows(self._services, self._log, time_in))
 
     def snapshot(
         self,
@@ -389,7 +412,7 @@ class Table:
         self._log.commit(lambda state: configure(self._log.check_exists(state), options))
 
     def history(self, limit: int | None = None) -> list[CommitInfo]:
-        """Return the commits of the log, newest first, as far back as it has not been truncated.
+        """Return who committed what, and when, newest first. A vacuum cuts off the log, but not this.
 
         With a `limit`, at most so many are returned, and no more are read.
         """
@@ -400,7 +423,12 @@ class Table:
         if limit is not None and state is not None and state.table_id == own:
             start = max(0, state.seqno + 1 - limit)
         entries = [entry for entry in self._log.entries(start) if entry.commit.table_id == own]
-        return [describe_entry(entry) for entry in reversed(entries)][:limit]
+        found = [describe_entry(entry) for entry in reversed(entries)][:limit]
+        if own is not None and (limit is None or len(found) < limit):
+            oldest = found[-1].seqno if found else start
+            archived = read_archive(self._services, own, oldest) if oldest else ()
+            found += islice(archived, None if limit is None else limit - len(found))
+        return found
 
     def compact(
         self,

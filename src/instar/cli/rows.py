@@ -28,7 +28,7 @@ from instar.files import Format, guess_format
 if TYPE_CHECKING:
     from instar import Snapshot
 
-__all__ = ["count", "delete", "export", "head", "listen"]
+__all__ = ["count", "delete", "export", "head", "listen", "restore"]
 
 WhereOption = Annotated[
     str | None, typer.Option(help="Only rows for which a condition in Spark SQL is true.")
@@ -177,6 +177,45 @@ def delete(
         print_json(answer)
     else:
         console().print(text)
+
+
+def restore(
+    table: TableArgument,
+    *,
+    as_of: AsOfOption = None,
+    version: VersionOption = None,
+    yes: YesOption = False,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make the rows of a table again what they were as of a time, or after a commit.
+
+    That is a commit of its own: what happened since can still be read, and a restore can be restored. The
+    schema stays as it is.
+
+    Examples:
+
+        instar log events --store lake
+
+        instar restore events --version 7 --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        target = opened.table(table)
+        with snapshot_at(target, as_of, version) as then:
+            rows = then.count()
+        now = target.count()
+        question = f"Bring {table} from {format_count(now, 'row')} back to {format_count(rows, 'row')}?"
+        confirm(question, yes=yes)
+        with working("restoring"):
+            commit = target.restore(as_of if as_of is None else min(as_of, target.upper - 1), version=version)
+    if as_json:
+        print_json({"table": table, **commit._asdict(), "before": now, "after": rows})
+    else:
+        console().print(
+            f"Restored {table}: {format_count(now, 'row')} before, {format_count(rows, 'row')} now."
+        )
 
 
 def listen(

@@ -6,7 +6,9 @@ What may be written where is decided in `conform.py`.
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol, Union, runtime_checkable
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
+from typing import Any, Final, NamedTuple, Protocol, Union, runtime_checkable
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,9 +30,6 @@ from instar.schema.arrow import find_named, said_type
 from instar.schema.paths import ELEMENT, KEY, VALUE, parse_path
 from instar.schema.rules import can_widen
 from instar.schema.schema import index_fields, number_fields
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = [
     "ArrowData",
@@ -107,6 +106,8 @@ def as_table(data: ArrowData) -> pa.Table | None:
         return pa.table(data)
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
+    if isinstance(data, list | tuple) and data and all(isinstance(row, Mapping) for row in data):
+        return _from_dicts(data)
     return data if isinstance(data, pa.Table) else None
 
 
@@ -143,20 +144,60 @@ def open_stream(data: ArrowData) -> pa.RecordBatchReader:
         data = _from_pandas(data)
     if library == "polars" and hasattr(data, "columns"):
         _check_objects(data)
+    if isinstance(data, list | tuple) and data and all(isinstance(row, Mapping) for row in data):
+        data = _from_dicts(data)
     if isinstance(data, pa.RecordBatch):
         return pa.RecordBatchReader.from_batches(data.schema, [data])
     if isinstance(data, pa.Table):
+        return data.to_reader()
+    if library == "pyarrow" and hasattr(data, "scanner"):  # a dataset
+        data = data.scanner()
+    if library == "pyarrow" and hasattr(data, "to_reader"):
         return data.to_reader()
     if isinstance(data, ArrowStream):
         try:
             return pa.RecordBatchReader.from_stream(data)
         except pa.ArrowInvalid:
             pass  # a stream of single values
-    raise UsageError(
-        f"cannot read rows from {type(data).__name__}: give a pyarrow Table, RecordBatch or "
-        "RecordBatchReader, a pandas or Polars DataFrame, or anything else with __arrow_c_stream__ that "
-        "streams rows"
+    elif isinstance(data, Iterable) and not isinstance(data, str | bytes | Mapping):
+        return _from_batches(iter(data), type(data).__name__)
+    raise _no_rows(type(data).__name__)
+
+
+def _no_rows(kind: str) -> UsageError:
+    return UsageError(
+        f"cannot read rows from {kind}: give a pandas or Polars DataFrame, a pyarrow Table, RecordBatch, "
+        "RecordBatchReader or Dataset, a list of dicts, an iterator of batches, or anything else with "
+        "__arrow_c_stream__ that streams rows"
     )
+
+
+def _from_dicts(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
+    """Return dicts as rows; a key that one of them lacks is null there."""
+    names = dict.fromkeys(name for row in rows for name in row)
+    columns = {}
+    for name in names:
+        try:
+            columns[str(name)] = pa.array([row.get(name) for row in rows])
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
+            reason = f"its values are not of one type: {error}. Convert them first"
+            raise DataMismatchError(str(name), reason) from None
+    return pa.table(columns)
+
+
+def _from_batches(data: Iterator[Any], kind: str) -> pa.RecordBatchReader:
+    """Return what an iterator yields, batches or tables of one schema, as a stream."""
+    first = next(data, None)
+    if not isinstance(first, pa.RecordBatch | pa.Table):
+        raise _no_rows(f"{kind} of {type(first).__name__}" if first is not None else f"an empty {kind}")
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for item in chain([first], data):
+            if not isinstance(item, pa.RecordBatch | pa.Table) or not item.schema.equals(first.schema):
+                raise UsageError(f"the batches of this {kind} are not of one schema: {first.schema!s:.200}")
+            yield from item.to_batches() if isinstance(item, pa.Table) else [item]
+
+    return pa.RecordBatchReader.from_batches(first.schema, batches())
 
 
 def _from_pandas(frame: Any) -> pa.Table:  # noqa: ANN401 -- pandas may be absent

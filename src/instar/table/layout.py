@@ -8,6 +8,8 @@ __all__ = [
     "MARKER",
     "TABLES",
     "adoption_key",
+    "archive_key",
+    "archives",
     "chunk_key",
     "lease_key",
     "leases",
@@ -69,6 +71,16 @@ def adoption_key(table_id: str, write_id: str) -> str:
 def part_key(table_id: str, write_id: str, number: int | str) -> str:
     """Return the key of a part; the write that it belongs to can be read from it."""
     return f"{table_root(table_id)}/parts/{write_id}-{number}.parquet"
+
+
+def archives(table_id: str) -> str:
+    """Return the directory of what a table's log said before it was cut off."""
+    return f"{table_root(table_id)}/history"
+
+
+def archive_key(table_id: str, first: int, last: int) -> str:
+    """Return the key of the lines of some commits."""
+    return f"{archives(table_id)}/{first:020d}-{last:020d}"
 
 
 def leases(table_id: str) -> str:

@@ -18,6 +18,7 @@ from instar.api import open_store
 from instar.errors import CorruptTableError, FormatTooNewError, InstarError
 from instar.stats import FieldStats
 from instar.storage import open_blob
+from instar.storage.frame import FORMAT_VERSION
 from instar.table import TableLog, begin_write
 from instar.table.layout import MARKER, rollup_key, table_root
 from tests.tables import all_rows, append_parts, small_numbers
@@ -225,7 +226,7 @@ def test_a_newer_format_is_refused_by_name(stored: Stored) -> None:
     newer = 0
     for key, data in stored.objects.items():
         if key in stored.needed and data.startswith(b"INSTAR"):
-            body = data[:6] + (3).to_bytes(2, "little") + data[8:-16]
+            body = data[:6] + (FORMAT_VERSION + 1).to_bytes(2, "little") + data[8:-16]
             stored.blob.put(key, body + blake2b(body, digest_size=16).digest())
             with pytest.raises(FormatTooNewError) as caught:
                 stored.read()

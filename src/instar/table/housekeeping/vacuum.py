@@ -28,7 +28,17 @@ from typing import TYPE_CHECKING, NamedTuple
 from instar.errors import CorruptTableError, NotFoundError, StorageError, TableNotFoundError, UsageError
 from instar.state import Appended, Compacted
 from instar.state.chunk import FILES
-from instar.table.layout import TABLES, lease_key, rollup_key, rollups, table_of, table_root, write_of
+from instar.table.layout import (
+    TABLES,
+    archives,
+    lease_key,
+    rollup_key,
+    rollups,
+    table_of,
+    table_root,
+    write_of,
+)
+from instar.table.log.archive import archive_entries
 from instar.table.log.leases import LEASE_MS, live_leases
 from instar.table.log.manifest import load_parts
 from instar.table.log.rollup import load_rollup
@@ -74,11 +84,20 @@ def vacuum_table(
     oldest = services.clock() - grace_ms
     objects = list(services.blob.list(table_root(state.table_id)))
     sweep = _Sweep(services, log, state.table_id)
-    doomed = [stored for stored in objects if stored.modified_ms <= oldest and not sweep.reaches(stored.key)]
+    kept = archives(state.table_id) + "/"  # as long as the table is there
+    doomed = [
+        stored
+        for stored in objects
+        if stored.modified_ms <= oldest
+        and not sweep.reaches(stored.key)
+        and (state.dropped or not stored.key.startswith(kept))
+    ]
     cut = sweep.cut(oldest)
     report = _report(objects, doomed)._replace(log_entries=sweep.count_entries(cut))
     if not dry_run:
         services.blob.delete(stored.key for stored in doomed)
+        if not state.dropped and sweep.count_entries(cut):
+            archive_entries(services, log, state.table_id, cut)
         services.consensus.truncate(services.log_key(name), cut)
     return report
 

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Final, Union
 
 from instar.errors import UsageError
 from instar.state import Appended, Created
+from instar.table.log.archive import read_archive
 
 if TYPE_CHECKING:
     from instar.state import TableState
     from instar.table.log.entries import Entry
     from instar.table.log.table_log import TableLog
+    from instar.table.services import Services
 
 __all__ = ["Moment", "check_existed", "find_time", "format_time", "parse_time"]
 
@@ -62,7 +64,7 @@ def format_time(milliseconds: int) -> str:
 
 
 def find_time(
-    log: TableLog, state: TableState, now: int, as_of: Moment | None, version: int | None
+    services: Services, log: TableLog, state: TableState, as_of: Moment | None, version: int | None
 ) -> int | None:
     """Return the time that is meant in a state, or None if nothing was said.
 
@@ -71,11 +73,11 @@ def find_time(
     if version is not None:
         if as_of is not None:
             raise UsageError("as_of and version both say which rows are meant: give one of them")
-        return _time_of_version(log, state, version)
+        return _time_of_version(services, log, state, version)
     time = None if as_of is None else parse_time(as_of)
     if time is None or isinstance(as_of, int):
         return time
-    return state.upper - 1 if state.upper <= time <= now else time
+    return state.upper - 1 if state.upper <= time <= services.clock() else time
 
 
 def check_existed(log: TableLog, state: TableState, as_of: Moment, time: int) -> None:
@@ -95,7 +97,7 @@ def check_existed(log: TableLog, state: TableState, as_of: Moment, time: int) ->
         )
 
 
-def _time_of_version(log: TableLog, state: TableState, version: int) -> int:
+def _time_of_version(services: Services, log: TableLog, state: TableState, version: int) -> int:
     """Return the time of the rows that a table had at a seqno: that of the last commit that wrote any."""
     if not 0 <= version <= state.seqno:
         raise UsageError(f"`{state.name}` has no version {version}: its versions are 0 to {state.seqno}")
@@ -112,10 +114,8 @@ def _time_of_version(log: TableLog, state: TableState, version: int) -> int:
         if not window or window[0].seqno > start:
             break
         end = start - 1
-    raise UsageError(
-        f"what `{state.name}` was at version {version} is no longer known: its log was vacuumed. "
-        "Give a time instead, as_of=…"
-    )
+    archived = read_archive(services, state.table_id, version + 1)
+    return next((line.ts for line in archived if line.ts is not None), -1)
 
 
 def _written_at(entry: Entry, state: TableState) -> int | None:

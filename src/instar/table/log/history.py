@@ -18,9 +18,9 @@ from instar.state import (
 
 if TYPE_CHECKING:
     from instar.state import NewBatch, Step
-    from instar.table import Entry
+    from instar.table.log.entries import Entry
 
-__all__ = ["CommitInfo", "describe_entry", "schema_of"]
+__all__ = ["CommitInfo", "describe_entry", "moment_of", "schema_of"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
@@ -53,11 +53,11 @@ def describe_entry(entry: Entry) -> CommitInfo:
     uppers = [step.batch.upper for step in commit.steps if isinstance(step, Appended)]
     ts = max(uppers) - 1 if uppers else None
     return CommitInfo(
-        entry.seqno, _moment(commit.at), commit.by, what, schema_of(commit.steps), commit.id, ts
+        entry.seqno, moment_of(commit.at), commit.by, what, schema_of(commit.steps), commit.id, ts
     )
 
 
-def _moment(milliseconds: int) -> datetime:
+def moment_of(milliseconds: int) -> datetime:
     """Return a time of a clock that may be wrong: nearest to it, if there is no such year."""
     try:
         return _EPOCH + timedelta(milliseconds=milliseconds)
