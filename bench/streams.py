@@ -110,7 +110,8 @@ def _evolve(folder: str) -> None:
 def run(plan: Plan, command: str, directory: Path | None) -> Report:
     """Measure everything."""
     report = Report(command, machine())
-    with tempfile.TemporaryDirectory(dir=directory) as folder:
+    # Whoever still holds a lease may renew it while the folder is being removed.
+    with tempfile.TemporaryDirectory(dir=directory, ignore_cleanup_errors=True) as folder:
         places = [_filled(Path(folder), tables) for tables in plan.tables]
         report.sections.append(_planning(plan, places))
         report.sections.append(_evolving(plan, places))

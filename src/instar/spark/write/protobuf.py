@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql.types import BinaryType, StructType
 
 from instar.compat.protobuf.decode import Decoder
@@ -50,11 +52,14 @@ def decode_frame(frame: DataFrame, column: str, encoding: Encoding, version: str
 def _decode_batch(decoder: Decoder, records: pa.Array, version: str) -> pa.RecordBatch:
     found = decoder.decode(records)
     reasons = found.reasons(version)
-    at = {position: number for number, position in enumerate(found.positions)}
     rows = pa.StructArray.from_arrays(found.rows.columns, fields=list(found.rows.schema))
-    taken = rows.take(pa.array([at.get(position) for position in range(len(records))], pa.int64()))
-    kept = [records[position].as_py() if position in reasons else None for position in range(len(records))]
-    why = [reasons.get(position) for position in range(len(records))]
-    return pa.RecordBatch.from_arrays(
-        [taken, pa.array(kept, pa.binary()), pa.array(why, pa.string())], names=[ROW, KEPT, REASON]
-    )
+    if found.rejected:
+        at = np.full(len(records), -1)
+        at[list(found.positions)] = np.arange(len(rows))
+        rows = rows.take(pa.array(at, mask=at < 0))
+    kept, why = pa.nulls(len(records), pa.binary()), pa.nulls(len(records), pa.string())
+    if reasons:
+        chosen = [reasons.get(position) for position in range(len(records))]
+        why = pa.array(chosen, pa.string())
+        kept = pc.if_else(why.is_valid(), records, None)
+    return pa.RecordBatch.from_arrays([rows, kept, why], names=[ROW, KEPT, REASON])
