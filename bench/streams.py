@@ -28,6 +28,7 @@ from instar.table import Services
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from multiprocessing.connection import Connection
 
     from pyspark.sql import SparkSession
 
@@ -100,11 +101,11 @@ class _Place:
         return StreamEvolver(StreamHandle(self.services(), "s"), EveryChange())
 
 
-def _evolve(folder: str) -> None:
-    """Run an evolver in a process of its own."""
+def _evolve(folder: str, told: Connection) -> None:
+    """Run an evolver in a process of its own, and tell how many tables it brought forward."""
     blob = open_blob(folder)
     handle = StreamHandle(Services(blob, BlobConsensus(blob)), "s")
-    StreamEvolver(handle, EveryChange()).run()
+    told.send(StreamEvolver(handle, EveryChange()).run()[0].stamped)
 
 
 def run(plan: Plan, command: str, directory: Path | None) -> Report:
@@ -215,11 +216,15 @@ def _evolving(plan: Plan, places: Sequence[_Place]) -> Section:
 
 
 class _Writes(NamedTuple):
-    """What became of some writes: how long each took, how often others were faster, and how many failed."""
+    """What became of some writes: how long each took, how often others were faster, and how many failed.
+
+    `stamped` is how many tables an evolver brought forward meanwhile.
+    """
 
     times: list[float]
     refused: int
     failed: int
+    stamped: int = 0
 
 
 def _write_all(place: _Place, going_on: Callable[[], bool]) -> _Writes:
@@ -250,11 +255,13 @@ def _writing(plan: Plan, place: _Place) -> Section:
         version += 1
         columns = "".join(f", c{each} string" for each in range(version))
         place.stream().evolve(f"{_SCHEMAS[1]}{columns}", version=f"v0.0.{version}")
-        evolver = get_context("spawn").Process(target=_evolve, args=(place.folder,))
+        spawn = get_context("spawn")
+        told, telling = spawn.Pipe(duplex=False)
+        evolver = spawn.Process(target=_evolve, args=(place.folder, telling))
         evolver.start()
         done = _write_all(place, evolver.is_alive)
         evolver.join()
-        return done
+        return done._replace(stamped=told.recv())
 
     took = interleave(
         "writing",
@@ -271,6 +278,7 @@ def _writing(plan: Plan, place: _Place) -> Section:
             "writes": len(flat[name]),
             "refused": sum(answer.refused for answer in answers),
             "failed": sum(answer.failed for answer in answers),
+            "stamped": sum(answer.stamped for answer in answers),
             "ms": median(flat[name]) * 1000,
         }
         for name, answers in took.items()
@@ -284,6 +292,7 @@ def _writing(plan: Plan, place: _Place) -> Section:
             "writes": Column("writes", ","),
             "refused": Column("begun again", ","),
             "failed": Column("failed", ","),
+            "stamped": Column("tables stamped meanwhile", ","),
             "ms": Column("ms", ".1f"),
         },
         found,

@@ -169,6 +169,7 @@ class StreamEvolver:
             if progress is not None:
                 progress(self._journal.known or EvolverState())
             if isinstance(outcome, Rest | Standby):
+                self._step_down()
                 metrics.LEADING.labels(self.stream).set(0)
                 return report._replace(waiting=self._known().waiting), outcome
 
@@ -220,6 +221,15 @@ class StreamEvolver:
         self._fence = None if led is None or led.leadership is None else led.leadership.fence
         metrics.LEADING.labels(self.stream).set(1)
         return None
+
+    def _step_down(self) -> None:
+        """Let others lead at once, since there is nothing to do for a while; otherwise the lead lapses."""
+        current, now = self._known().leadership, self._clock()
+        if current is None or (current.holder, current.fence) != (self._holder, self._fence):
+            return
+        if current.expires_at > now:
+            with suppress(LeadershipLostError, StorageError):
+                self._record(Led(Leadership(current.holder, current.fence, now)))
 
     def _record(self, change: EvolutionChange) -> None:
         """Record a step, unless somebody else leads by now."""

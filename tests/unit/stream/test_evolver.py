@@ -359,6 +359,19 @@ def test_the_lead_may_change_at_every_step() -> None:
         assert first.load() == before
 
 
+def test_who_has_nothing_to_do_gives_the_lead_away() -> None:
+    """Another evolver need not wait until the lead lapses; who dies in the middle keeps it until then."""
+    world = new_world()
+    stream = _stream(world, 3, {"regular": "1d"})
+    for number, holder in enumerate(("first", "second", "first"), 2):
+        columns = "".join(f", c{each} string" for each in range(number))
+        stream.evolve(WIDER + columns, version=f"v0.0.{number}")
+        assert _evolver(world, holder).run()[0].stamped == 3
+    stream.evolve(WIDER + ", d string", version="v0.0.9")
+    _evolver(world, "second").step()
+    assert _evolver(world, "first").run()[1] == Standby("second", world.clock.now + 60_000)
+
+
 def test_a_deposed_leader_cannot_stamp() -> None:
     """A table that a later leader has stamped refuses an earlier one, and no stamp ever goes back."""
     world = new_world()
