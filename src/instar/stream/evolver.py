@@ -9,6 +9,8 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+import msgspec
+
 from instar.errors import InstarError, LeadershipLostError, StorageError
 from instar.stream import metrics
 from instar.stream.commands import forget_table
@@ -169,7 +171,7 @@ class StreamEvolver:
             if progress is not None:
                 progress(self._journal.known or EvolverState())
             if isinstance(outcome, Rest | Standby):
-                self._step_down()
+                self._resign()
                 metrics.LEADING.labels(self.stream).set(0)
                 return report._replace(waiting=self._known().waiting), outcome
 
@@ -222,14 +224,14 @@ class StreamEvolver:
         metrics.LEADING.labels(self.stream).set(1)
         return None
 
-    def _step_down(self) -> None:
+    def _resign(self) -> None:
         """Let others lead at once, since there is nothing to do for a while; otherwise the lead lapses."""
         current, now = self._known().leadership, self._clock()
         if current is None or (current.holder, current.fence) != (self._holder, self._fence):
             return
         if current.expires_at > now:
             with suppress(LeadershipLostError, StorageError):
-                self._record(Led(Leadership(current.holder, current.fence, now)))
+                self._record(Led(msgspec.structs.replace(current, expires_at=now)))
 
     def _record(self, change: EvolutionChange) -> None:
         """Record a step, unless somebody else leads by now."""
