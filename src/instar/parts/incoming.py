@@ -26,8 +26,9 @@ from instar.schema import (
     format_path,
     parse_type_ddl,
 )
-from instar.schema.arrow import find_named, said_type
+from instar.schema.arrow import ARROW_NAMES, find_named, said_type
 from instar.schema.paths import ELEMENT, KEY, VALUE, parse_path
+from instar.schema.primitives import Family, names_of
 from instar.schema.rules import can_widen
 from instar.schema.schema import index_fields, number_fields
 
@@ -50,29 +51,15 @@ _MAX_DIGITS: Final = 38
 _TRANSPARENT: Final = frozenset({"arrow.json", "arrow.uuid"})
 """Extension types whose storage says all that there is to say."""
 
-_LEAVES: Final = {
-    pa.bool_(): "boolean",
-    pa.int8(): "tinyint",
-    pa.int16(): "smallint",
-    pa.int32(): "int",
-    pa.int64(): "bigint",
+_LEAVES: Final = ARROW_NAMES | {
     pa.uint8(): "smallint",
     pa.uint16(): "int",
     pa.uint32(): "bigint",
     pa.float16(): "float",
-    pa.float32(): "float",
-    pa.float64(): "double",
-    pa.string(): "string",
-    pa.large_string(): "string",
-    pa.string_view(): "string",
-    pa.binary(): "binary",
-    pa.large_binary(): "binary",
-    pa.binary_view(): "binary",
-    pa.date32(): "date",
     pa.date64(): "date",
 }
 
-INTEGERS: Final = tuple(Primitive(name) for name in ("tinyint", "smallint", "int", "bigint"))
+INTEGERS: Final = tuple(Primitive(name) for name in names_of(Family.INTEGER))
 
 _FAILED_COLUMN: Final = re.compile(r"Conversion failed for column (.*) with type ", re.DOTALL)
 _VIEWS: Final = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}

@@ -13,11 +13,10 @@ import pyarrow as pa
 
 from instar.errors import InvalidSchemaError, UnsupportedTypeError
 from instar.schema.paths import ELEMENT, KEY, VALUE, format_path
+from instar.schema.primitives import PRIMITIVE_ROWS, PRIMITIVES
 from instar.schema.schema import Schema, number_fields
 from instar.schema.types import (
-    INTERVAL_YEAR_MONTH,
     MAX_PRECISION,
-    PRIMITIVES,
     Decimal,
     Field,
     List,
@@ -29,6 +28,7 @@ from instar.schema.types import (
 from instar.schema.wellformed import MAX_DEPTH, TOO_DEEP
 
 __all__ = [
+    "ARROW_NAMES",
     "TYPE_METADATA",
     "Names",
     "arrow_field",
@@ -46,21 +46,11 @@ TYPE_METADATA: Final = b"instar:type"
 _DURATION: Final = "interval day to second"
 
 _TO_ARROW: Final[dict[str, pa.DataType]] = {
-    "boolean": pa.bool_(),
-    "tinyint": pa.int8(),
-    "smallint": pa.int16(),
-    "int": pa.int32(),
-    "bigint": pa.int64(),
-    "float": pa.float32(),
-    "double": pa.float64(),
-    "string": pa.string(),
-    "binary": pa.binary(),
-    "date": pa.date32(),
-    "timestamp": pa.timestamp("us", "UTC"),
-    "timestamp_ntz": pa.timestamp("us"),
-    _DURATION: pa.duration("us"),
+    row.name: getattr(pa, row.arrow[0])(*row.arrow[1:]) for row in PRIMITIVE_ROWS.values()
 }
-_FROM_ARROW: Final = {type_: name for name, type_ in _TO_ARROW.items()} | {
+ARROW_NAMES: Final = {
+    type_: name for name, type_ in _TO_ARROW.items() if not PRIMITIVE_ROWS[name].is_said
+} | {
     pa.large_string(): "string",
     pa.string_view(): "string",
     pa.large_binary(): "binary",
@@ -114,7 +104,7 @@ def arrow_type(type_: Type, names: Names = Names.COLUMN) -> pa.DataType:
     """Return the Arrow type that holds every value of a type."""
     match type_:
         case Primitive(name=name):
-            return _TO_ARROW.get(name) or (pa.int32() if name in INTERVAL_YEAR_MONTH else pa.duration("us"))
+            return _TO_ARROW[name]
         case Decimal(precision=precision, scale=scale):
             return pa.decimal128(precision, scale)
         case List(element=element, element_nullable=nullable):
@@ -140,7 +130,7 @@ def _named(
     metadata: dict[bytes, bytes] | None = None,
 ) -> pa.Field:
     """Make an Arrow field, naming the type in its metadata where Arrow has no type of its own for it."""
-    if isinstance(type_, Primitive) and type_.name not in _TO_ARROW:
+    if isinstance(type_, Primitive) and PRIMITIVE_ROWS[type_.name].is_said:
         metadata = {**(metadata or {}), TYPE_METADATA: type_.name.encode()}
     return pa.field(name, arrow_type(type_, names), nullable, metadata)
 
@@ -188,7 +178,7 @@ def _find_leaf(field: pa.Field) -> Type | None:
     named = find_named(field)
     if named is not None:
         return named
-    name = _FROM_ARROW.get(type_)
+    name = ARROW_NAMES.get(type_)
     if pa.types.is_fixed_size_binary(type_):
         name = "binary"
     elif pa.types.is_timestamp(type_):

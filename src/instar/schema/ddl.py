@@ -10,11 +10,11 @@ import re
 from typing import Final, NamedTuple, NoReturn
 
 from instar.errors import InvalidSchemaError, UnsupportedTypeError
+from instar.schema.primitives import PRIMITIVE_ROWS, PRIMITIVES
 from instar.schema.schema import Schema
 from instar.schema.types import (
     INTERVAL_DAY_TIME,
     INTERVAL_YEAR_MONTH,
-    PRIMITIVES,
     Decimal,
     Field,
     List,
@@ -27,14 +27,7 @@ from instar.schema.wellformed import MAX_DEPTH, TOO_DEEP, find_problem
 
 __all__ = ["UNSUPPORTED", "parse_schema_ddl", "parse_type_ddl"]
 
-_SYNONYMS: Final = {
-    "byte": "tinyint",
-    "short": "smallint",
-    "integer": "int",
-    "long": "bigint",
-    "real": "float",
-    "timestamp_ltz": "timestamp",
-}
+_SYNONYMS: Final = {synonym: row.name for row in PRIMITIVE_ROWS.values() for synonym in row.synonyms}
 
 UNSUPPORTED: Final = {
     "char": "its padding is not kept; use string",

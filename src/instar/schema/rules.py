@@ -21,6 +21,7 @@ from instar.schema.migration_type import (
     current_type,
 )
 from instar.schema.paths import ELEMENT, KEY, VALUE, format_path
+from instar.schema.primitives import PRIMITIVE_ROWS
 from instar.schema.text import format_field, format_type
 from instar.schema.types import Decimal, Field, List, Map, Primitive, Struct, Type
 
@@ -54,13 +55,6 @@ class ChangeKind(Enum):
 PERMITTED: Final = frozenset(
     {ChangeKind.ADDED, ChangeKind.DELETED, ChangeKind.RENAMED, ChangeKind.MADE_NULLABLE, ChangeKind.WIDENED}
 )
-
-_WIDER: Final = {
-    "tinyint": ("smallint", "int", "bigint", "double"),
-    "smallint": ("int", "bigint", "double"),
-    "int": ("bigint", "double"),
-    "float": ("double",),
-}
 
 
 class Change(msgspec.Struct, frozen=True):
@@ -142,7 +136,7 @@ def can_widen(old: Type, new: Type) -> bool:
     """Whether every value of one type is, without loss, a value of the other (and the types differ)."""
     match old, new:
         case Primitive(), Primitive():
-            return new.name in _WIDER.get(old.name, ())
+            return new.name in PRIMITIVE_ROWS[old.name].wider
         case Decimal(), Decimal():
             integer_digits = old.precision - old.scale
             return old != new and new.precision - new.scale >= integer_digits and new.scale >= old.scale

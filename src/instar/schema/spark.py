@@ -12,14 +12,13 @@ from typing import Any, Final
 from instar.errors import InvalidSchemaError, UnsupportedTypeError
 from instar.schema.ddl import UNSUPPORTED
 from instar.schema.paths import ELEMENT, KEY, VALUE, format_path
+from instar.schema.primitives import PRIMITIVE_ROWS, PRIMITIVES, SPARK_NAMES
 from instar.schema.schema import Schema, number_fields
-from instar.schema.types import PRIMITIVES, Decimal, Field, List, Map, Primitive, Struct, Type
+from instar.schema.types import Decimal, Field, List, Map, Primitive, Struct, Type
 from instar.schema.wellformed import MAX_DEPTH, TOO_DEEP
 
 __all__ = ["schema_from_spark", "spark_json", "type_json"]
 
-_TO_SPARK: Final = {"tinyint": "byte", "smallint": "short", "int": "integer", "bigint": "long"}
-_FROM_SPARK: Final = {spark: name for name, spark in _TO_SPARK.items()}
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
 _CHAR_METADATA: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _COLLATION_METADATA: Final = "__COLLATIONS"
@@ -51,7 +50,7 @@ def type_json(type_: Type) -> str | dict[str, Any]:
     """Return a type as Spark's JSON says it."""
     match type_:
         case Primitive(name=name):
-            return _TO_SPARK.get(name, name)
+            return PRIMITIVE_ROWS[name].spark or name
         case Decimal(precision=precision, scale=scale):
             return f"decimal({precision},{scale})"
         case List(element=element, element_nullable=nullable):
@@ -116,7 +115,7 @@ def _type(value: str | dict[str, Any], path: tuple[str, ...]) -> Type:
 
 
 def _simple_type(value: str, path: tuple[str, ...]) -> Type:
-    name = _FROM_SPARK.get(value, value)
+    name = SPARK_NAMES.get(value, value)
     if name in PRIMITIVES:
         return Primitive(name)
     decimal = _DECIMAL.fullmatch(value)

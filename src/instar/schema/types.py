@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Final, Union
 
 import msgspec
 
+from instar.schema.primitives import PRIMITIVES, Family, names_of
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
@@ -29,42 +31,8 @@ __all__ = [
     "walk_fields",
 ]
 
-_DAY_TIME_UNITS: Final = ("day", "hour", "minute", "second")
-_YEAR_MONTH_UNITS: Final = ("year", "month")
-
-
-def _intervals(units: tuple[str, ...]) -> frozenset[str]:
-    """Name every interval type over a span of units: `interval day`, `interval day to hour` and so on."""
-    names = {f"interval {unit}" for unit in units}
-    for start, first in enumerate(units):
-        names |= {f"interval {first} to {last}" for last in units[start + 1 :]}
-    return frozenset(names)
-
-
-INTERVAL_DAY_TIME: Final = _intervals(_DAY_TIME_UNITS)
-INTERVAL_YEAR_MONTH: Final = _intervals(_YEAR_MONTH_UNITS)
-
-PRIMITIVES: Final = (
-    frozenset(
-        [
-            "boolean",
-            "tinyint",
-            "smallint",
-            "int",
-            "bigint",
-            "float",
-            "double",
-            "string",
-            "binary",
-            "date",
-            "timestamp",
-            "timestamp_ntz",
-        ]
-    )
-    | INTERVAL_DAY_TIME
-    | INTERVAL_YEAR_MONTH
-)
-
+INTERVAL_DAY_TIME: Final = names_of(Family.DAY_TIME)
+INTERVAL_YEAR_MONTH: Final = names_of(Family.YEAR_MONTH)
 
 MAX_PRECISION: Final = 38
 """The digits that Spark and Arrow's 128-bit decimals can hold."""

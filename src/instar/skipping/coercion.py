@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from instar.schema import Decimal, Primitive, Type
+from instar.schema.primitives import PRIMITIVE_ROWS
 from instar.schema.types import MAX_PRECISION
 from instar.skipping.expression import BOOLEAN, Anything, Call, Expression, Literal
 from instar.skipping.functions import Function, Mode, Session
@@ -53,7 +54,7 @@ TIMESTAMP_NTZ: Final = Primitive("timestamp_ntz")
 DAY_TIME: Final = Primitive("interval day to second")
 YEAR_MONTH: Final = Primitive("interval year to month")
 
-_DIGITS: Final = {"tinyint": 3, "smallint": 5, "int": 10, "bigint": 20}
+_DIGITS: Final = {row.name: row.digits for row in PRIMITIVE_ROWS.values() if row.digits}
 _MIN_SCALE: Final = 6
 _TIMES: Final = ("date", "timestamp_ntz", "timestamp")
 

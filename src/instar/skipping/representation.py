@@ -6,10 +6,11 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final
 
 from instar.schema import Decimal, Primitive, Type
+from instar.schema.primitives import PRIMITIVE_ROWS, Family
 from instar.schema.types import INTERVAL_DAY_TIME, INTERVAL_YEAR_MONTH
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Iterable
 
 __all__ = [
     "INTEGERS",
@@ -38,10 +39,16 @@ class Representation(Enum):
     """Not at all: it is only known whether there is a value."""
 
 
-INTEGERS: Final = {"tinyint": 8, "smallint": 16, "int": 32, "bigint": 64}
+INTEGERS: Final = {row.name: row.bits for row in PRIMITIVE_ROWS.values() if row.family is Family.INTEGER}
 """The integer types and their bits."""
 
-_BITS: Final = INTEGERS | {"date": 32, "timestamp": 64, "timestamp_ntz": 64}
+_HELD: Final = {
+    Family.BOOLEAN: Representation.TRUTH,
+    Family.REAL: Representation.REAL,
+    Family.TEXT: Representation.TEXT,
+    Family.BYTES: Representation.TEXT,
+}
+"""How values of a family are held, if not as integers."""
 
 
 def name_of(type_: Type | None) -> str:
@@ -64,14 +71,8 @@ def representation_of(type_: Type | None) -> Representation:
     match type_:
         case Decimal():
             return Representation.WHOLE
-        case Primitive(name="boolean"):
-            return Representation.TRUTH
-        case Primitive(name="float" | "double"):
-            return Representation.REAL
-        case Primitive(name="string" | "binary"):
-            return Representation.TEXT
-        case Primitive():
-            return Representation.WHOLE
+        case Primitive(name=name):
+            return _HELD.get(PRIMITIVE_ROWS[name].family, Representation.WHOLE)
     return Representation.OPAQUE
 
 
@@ -79,7 +80,7 @@ def limits(type_: Type | None) -> tuple[int, int]:
     """Return the least and the greatest of the integers that hold a type's values."""
     if isinstance(type_, Decimal):
         return 1 - 10**type_.precision, 10**type_.precision - 1
-    bits = _BITS.get(name_of(type_)) or (32 if is_year_month(type_) else 64)
+    bits = (isinstance(type_, Primitive) and PRIMITIVE_ROWS[type_.name].bits) or 64
     return -(1 << bits - 1), (1 << bits - 1) - 1
 
 
@@ -93,11 +94,6 @@ def comparable(types: Iterable[Type | None]) -> bool:
     distinct = set(types)
     if len(distinct) == 1:
         return representation_of(next(iter(distinct))) is not Representation.OPAQUE
-    names = {name_of(type_) for type_ in distinct}
-    families: tuple[Collection[str], ...] = (
-        INTEGERS,
-        ("float", "double"),
-        INTERVAL_DAY_TIME,
-        INTERVAL_YEAR_MONTH,
-    )
-    return any(names <= set(family) for family in families)
+    families = {PRIMITIVE_ROWS[type_.name].family for type_ in distinct if isinstance(type_, Primitive)}
+    primitive = all(isinstance(type_, Primitive) for type_ in distinct)
+    return primitive and len(families) == 1

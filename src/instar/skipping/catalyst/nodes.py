@@ -8,19 +8,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 from instar.errors import InstarError
 from instar.schema import Primitive, Type, schema_from_spark
-from instar.schema.types import PRIMITIVES
+from instar.schema.primitives import PRIMITIVES, SPARK_NAMES
 from instar.skipping.functions import Mode
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
 __all__ = ["Node", "find_type", "read_nodes"]
-
-_SHORT: Final = {"byte": "tinyint", "short": "smallint", "integer": "int", "long": "bigint"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,8 +70,8 @@ def read_nodes(text: str, lost: Mapping[int, Mapping[str, Any]] | None = None) -
 
 def find_type(value: object) -> Type | None:
     """Return a Spark type as printed in JSON, or None if it is not one that values are compared in."""
-    if isinstance(value, str) and _SHORT.get(value, value) in PRIMITIVES:
-        return Primitive(_SHORT.get(value, value))
+    if isinstance(value, str) and SPARK_NAMES.get(value, value) in PRIMITIVES:
+        return Primitive(SPARK_NAMES.get(value, value))
     try:
         field = {"name": "x", "type": value, "nullable": True, "metadata": {}}
         return schema_from_spark({"type": "struct", "fields": [field]}).fields[0].type
