@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Self
 
-import numpy as np
 import pyarrow as pa
 
 from instar.arguments import checked_methods
@@ -13,6 +12,7 @@ from instar.schema import Schema, arrow_schema
 from instar.state.options import check_options
 from instar.table import load_parts
 from instar.table.read.audit import resolve_policy
+from instar.table.read.counting import count_matching, count_rows
 from instar.table.read.filter import Filter
 from instar.table.read.lookup import lookup_rows
 from instar.table.read.moments import check_existed, find_time
@@ -143,15 +143,13 @@ class Snapshot:
     def count(self, where: str | None = None) -> int:
         """Return how many rows there are, or for how many of them a Spark SQL condition is true.
 
-        Without a condition, only parts are opened that rows were retracted from by value.
+        Parts are opened only where statistics do not decide: where the condition may be true for some rows
+        and not for others, and where rows were retracted by value.
         """
-        if where is not None:
-            return sum(batch.num_rows for batch in self.to_batches(where, self.schema.names[:1]))
         self._open_pin()
-        nothing = self._plan.scan.keep(np.zeros(len(self._plan.scan), dtype=bool))
-        merged = read_snapshot(self._services.blob, self._plan._replace(scan=nothing))
-        added: int = sum(batch.num_rows for batch in merged)
-        return self._plan.scan.row_count + added
+        if where is None:
+            return count_rows(self._services, self._plan)
+        return count_matching(self._services, self._plan, self._filter(where), self._policy())
 
     def lookup(self, key: object, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows that have a key, as Arrow, without a JVM: none, one, or several.
