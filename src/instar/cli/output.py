@@ -143,7 +143,9 @@ def print_table(columns: Iterable[str], rows: Iterable[Iterable[Any]], *, title:
     if not sys.stdout.isatty():
         _print_plain([list(columns), *([_plain(cell) for cell in row] for row in rows)], title)
         return
-    table = Table(*columns, box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for name in columns:
+        table.add_column(name, no_wrap=name.startswith("at "))  # a time on two lines cannot be pasted
     for row in rows:
         table.add_row(*row)
     console().print(table)

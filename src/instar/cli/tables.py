@@ -209,7 +209,7 @@ def log(
             str(commit.seqno),
             _moment(commit),
             commit.by,
-            commit.what,
+            commit.what.removesuffix(f" at {commit.ts}") if _is_by_clock(commit) else commit.what,
             "-" if commit.schema_id is None else str(commit.schema_id),
             commit.commit_id[:8],
         )
@@ -224,9 +224,15 @@ def _moment(commit: CommitInfo) -> str:
     """Return when a commit was made, so that --as-of takes it and reads what the commit wrote."""
     from instar.table.read.moments import format_time, parse_time  # noqa: PLC0415 -- slow
 
-    made = parse_time(commit.at)
-    near = commit.ts is not None and abs(commit.ts - made) < _NEAR_MS
-    return format_time(commit.ts if near and commit.ts is not None else made)
+    written = commit.ts if _is_by_clock(commit) else None
+    return format_time(parse_time(commit.at) if written is None else written)
+
+
+def _is_by_clock(commit: CommitInfo) -> bool:
+    """Whether what a commit wrote has the time by the clock, and not one of its own."""
+    from instar.table.read.moments import parse_time  # noqa: PLC0415 -- slow
+
+    return commit.ts is not None and abs(commit.ts - parse_time(commit.at)) < _NEAR_MS
 
 
 def drop(

@@ -70,7 +70,8 @@ def fit_budget(
     """Take away bounds, and then whole statistics, until the rest fits; never those of sort columns.
 
     The longest bounds go first, for one of them buys many short ones; among equals the later column,
-    for people put first what they ask for most. Counts cost little, and answer `is null`.
+    for people put first what they ask for most. Counts cost little, and answer `is null`; where those of
+    all columns would take more than half of the budget, the first columns keep all, and the last nothing.
     """
     sizes = {field_id: _size(known) for field_id, known in stats.items()}
     excess = sum(sizes.values()) - budget
@@ -80,6 +81,9 @@ def fit_budget(
     position = {field_id: at for at, field_id in enumerate(stats)}
     kept_whole = leaf_ids(schema, order_by)
     spare = [field_id for field_id in stats if field_id not in kept_whole]
+    counts = sum(_size(FieldStats(known.nulls, known.nans)) for known in stats.values())
+    if counts * 2 > budget:
+        return _first_columns(kept, spare, budget)
     for field_id in sorted(spare, key=lambda it: (sizes[it], position[it]), reverse=True):
         if excess <= 0:
             return kept
@@ -90,6 +94,16 @@ def fit_budget(
             return kept
         excess -= _size(kept.pop(field_id))
     return kept
+
+
+def _first_columns(stats: dict[int, FieldStats], spare: list[int], budget: int) -> dict[int, FieldStats]:
+    """Take whole statistics away from the last columns of a very wide table, until the rest fits."""
+    excess = sum(_size(known) for known in stats.values()) - budget
+    for field_id in reversed(spare):
+        if excess <= 0:
+            break
+        excess -= _size(stats.pop(field_id))
+    return stats
 
 
 def present_fields(table: pa.Table, schema: Schema) -> frozenset[int]:
