@@ -24,6 +24,8 @@ __all__ = ["demo"]
 
 _COLUMNS = "user string not null, at timestamp not null, amount int, addr struct<city: string, zip: int>"
 
+_APPENDS = 200
+
 _CLICKS = "user string not null, at timestamp not null, n int"
 
 
@@ -94,6 +96,7 @@ def demo(
             _listen(story, table, spark)
             _delete(story, table, spark)
             _log(story, table)
+            _compact(story, store)
             _stream(story, store, spark)
     if as_json:
         print_json({"store": keep, "chapters": story.chapters})
@@ -182,6 +185,29 @@ def _log(story: _Story, table: Table) -> None:
     story.chapter("What happened")
     rows = [(str(c.seqno), c.what, "-" if c.schema_id is None else str(c.schema_id)) for c in table.history()]
     story.show(("seqno", "what", "schema"), rows[::-1])
+
+
+def _compact(story: _Story, store: Store) -> None:
+    import pyarrow as pa  # noqa: PLC0415 -- slow
+
+    story.chapter("Two hundred small appends, a compaction, and the same query before and after")
+    table = store.create_table("visits", "id bigint, page string", order_by=["id"], key=["id"])
+    for number in range(_APPENDS):
+        first = number * 7 % _APPENDS  # they come in no order
+        table.append(pa.table({"id": [first, first + _APPENDS], "page": ["/", "/shop"]}))
+    where = "id between 100 and 102"
+    before, found = table.explain(where), table.snapshot().to_arrow(where)
+    report = table.compact(full=True)
+    after = table.explain(where)
+    story.say(f"Compaction wrote {report.parts_before} parts as {report.parts_after}, without Spark.")
+    story.show(
+        ("when", "parts in the table", f"parts that `{where}` opens"),
+        [("before", str(before.total), str(before.read)), ("after", str(after.total), str(after.read))],
+    )
+    same = table.snapshot().to_arrow(where).sort_by("id").equals(found.sort_by("id"))
+    story.say(f"The rows are {'the same' if same else 'OTHERS'}. A lookup of key 101, without Spark:")
+    row = table.lookup(101).to_pylist()[0]
+    story.show(list(row), [[str(value) for value in row.values()]])
 
 
 def _stream(story: _Story, store: Store, spark: SparkSession) -> None:

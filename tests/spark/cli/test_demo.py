@@ -20,13 +20,18 @@ def test_programs_are_told_the_whole_story(spark: SparkSession, tmp_path: Path) 
     assert (done.returncode, done.stderr) == (0, "")
     story = json.loads(done.stdout)
     assert story["store"] == lake
-    assert [bool(chapter["found"]) for chapter in story["chapters"]] == [True] * 9
+    assert [bool(chapter["found"]) for chapter in story["chapters"]] == [True] * 10
     write, evolve = story["chapters"][:2]
     assert write["title"] == "Write events with Spark"
     assert write["found"][0].startswith("Appended 100,000 rows under schema 0")
     assert write["found"][1][0]["user"] == "user0"
     assert evolve["found"][-1]["error"]["code"] == "incompatible-schema"
-    before, after = (text for text in story["chapters"][8]["found"] if "2026-11" in text)
+    compacted, parts, same, found = story["chapters"][8]["found"]
+    assert compacted == "Compaction wrote 200 parts as 1, without Spark."
+    assert [row["parts in the table"] for row in parts] == ["200", "1"]
+    assert same.startswith("The rows are the same.")
+    assert found == [{"id": "101", "page": "/"}]
+    before, after = (text for text in story["chapters"][9]["found"] if "2026-11" in text)
     assert "111122223" in before
     assert "1111111111" in after
     assert [line["schema"] for line in story["chapters"][7]["found"][0]][:2] == ["0", "0"]
