@@ -142,5 +142,17 @@ def bench_retract(
     _measure("retract", full, quick, json, directory)
 
 
+@app.command("compact")
+def bench_compact(
+    *,
+    full: FullOption = False,
+    quick: QuickOption = False,
+    json: JsonOption = False,
+    directory: DirectoryOption = None,
+) -> None:
+    """Measure compaction beside Spark and delta-rs, what queries gain, and lookups as parts grow."""
+    _measure("compact", full, quick, json, directory)
+
+
 if __name__ == "__main__":
     app()
