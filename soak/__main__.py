@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from soak.clocks import run_clocks
 from soak.histories import run_histories
 from soak.kills import run_kills
+from soak.races import run_races
 from soak.turns import turn, turns_for
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def _laws(_: Path, turns: Iterable[Turn]) -> Counter[str]:
 SOAKS: Final = {
     "histories": Soak("random histories of a table against a model that shares no code", run_histories),
     "kills": Soak("writers killed in the middle of puts to S3", run_kills),
+    "races": Soak("two compactions and two writers on one table at once", run_races),
     "clocks": Soak("machines with wrong clocks on one table", run_clocks),
     "queries": Soak("queries of every kind on one session, and what they leave behind", _queries),
     "settings": Soak("every setting of Spark, alone and together", _settings),

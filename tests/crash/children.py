@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from instar.storage.blob import Data
 
 TABLE = "events"
+ROWS = "rows"
 Task = dict[str, Any]
 
 
@@ -86,6 +87,44 @@ def work_for_ever(task: Task, say: Callable[[str], None]) -> None:
                 table._log.checkpoint()
             case "vacuum":
                 table.vacuum(grace_ms=0)
+
+
+def open_rows(task: Task) -> Table:
+    """Open the store, and its table of real rows."""
+    store = instar.open(task["location"], consensus=task["consensus"], options=task["options"])
+    if ROWS not in store.tables():
+        return store.create_table(ROWS, "n bigint", order_by=["n"])
+    return store.table(ROWS)
+
+
+def compact_for_ever(task: Task, say: Callable[[str], None]) -> None:
+    """Compact again and again, with some writes in between; say what is about to go, and what is done."""
+    chance = random.Random(task["seed"])
+    table = open_rows(task)
+    for number in range(1_000_000):
+        match chance.choices(["append", "delete", "compact", "vacuum"], [4, 2, 6, 1])[0]:
+            case "append":
+                name = task["seed"] * 1_000_000 + number
+                table.append(pa.table({"n": [name]}))
+                say(f"row {name}")
+            case "delete" if table.state.totals.rows:
+                here = table.snapshot().to_arrow()["n"].to_pylist()
+                name = chance.choice(here) if here else -1
+                say(f"going {name}")
+                table.delete(f"n = {name}")
+                say(f"gone {name}")
+            case "compact":
+                table.compact(full=chance.random() < 0.7)
+            case "vacuum":
+                table.vacuum(grace_ms=0)
+
+
+def look_at_rows(task: Task) -> dict[str, Any]:
+    """Say how often each row is there, before and after another compaction."""
+    table = open_rows(task)
+    before = Counter(table.snapshot().to_arrow()["n"].to_pylist())
+    table.compact(full=True)
+    return {"rows": before, "same": before == Counter(table.snapshot().to_arrow()["n"].to_pylist())}
 
 
 def commit_many(task: Task) -> dict[str, Any]:
@@ -157,7 +196,7 @@ def kill_one(task: Task) -> dict[str, Any]:
         def say(text: str) -> None:
             os.write(speak, f"{text}\n".encode())
 
-        work_for_ever(task, say)
+        {"commits": work_for_ever, "compaction": compact_for_ever}[task.get("work", "commits")](task, say)
 
     child, hear = in_a_child(work)
     heard = b""
@@ -176,7 +215,7 @@ def answer(task: Task) -> list[dict[str, Any]]:
     """Do what a line asks for, in as many children as it says."""
     if task["do"] == "kill":
         return [kill_one(task)]
-    call = {"look": look, "commit": commit_many}[task["do"]]
+    call = {"look": look, "rows": look_at_rows, "commit": commit_many}[task["do"]]
 
     def start(seed: int) -> tuple[int, int]:
         return in_a_child(lambda speak: os.write(speak, json.dumps(call({**task, "seed": seed})).encode()))

@@ -51,6 +51,30 @@ def test_a_process_killed_at_any_moment_loses_nothing(place: Place, nursery: Nur
     assert len(parts) + len(columns) > KILLS, "they were killed before they had done anything"
 
 
+@pytest.mark.parametrize("kills", [24])
+def test_a_compaction_killed_at_any_moment_loses_nothing(
+    tmp_path: Path, nursery: Nursery, kills: int, effort: int
+) -> None:
+    """Rows that were appended are there once, and rows that were deleted are gone, whenever it was killed."""
+    place = Place("directory", str(tmp_path / "store"), None)
+    chance = random.Random(11)
+    said: dict[str, set[int]] = {"row": set(), "going": set(), "gone": set()}
+    for kill in range(kills * effort):
+        after, seconds = chance.choice([0, 1, 2, 4]), chance.uniform(0.0, 0.06)
+        [told] = nursery.ask(place, "kill", work="compaction", seed=kill, after=after, seconds=seconds)
+        assert told["killed"], "it ended by itself"
+        for what, name in told["said"]:
+            said[what].add(int(name))
+        if kill % 6 == 5:
+            [found] = nursery.ask(place, "rows")
+            rows = {int(name): count for name, count in found["rows"].items()}
+            assert set(rows.values()) <= {1}, "doubled"
+            assert said["row"] - said["going"] <= set(rows), "lost"
+            assert said["gone"].isdisjoint(rows), "come back"
+            assert found["same"]
+    assert len(said["row"]) > kills, "they were killed before they had done anything"
+
+
 @pytest.mark.parametrize("crashes", [3])
 def test_a_server_that_crashes_loses_nothing(
     postgres: PostgresServer, tmp_path: Path, crashes: int, effort: int

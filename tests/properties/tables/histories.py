@@ -6,12 +6,17 @@ Data comes to the table in every form that it takes; who can make a Spark frame 
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
+import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
 from instar.api.table import Table
@@ -21,7 +26,11 @@ from instar.schema import List, Map, Schema, Struct
 from instar.schema.paths import quote_name
 from instar.schema.schema import number_fields
 from instar.schema.types import member_fields, walk_fields
-from instar.table import create_table
+from instar.table import create_table, vacuum_table
+from instar.table.housekeeping.compaction import compact_table, find_goals
+from instar.table.housekeeping.rewrite import rewrite_parts
+from instar.table.write.append import begin_write, move_since
+from instar.table.write.store import LocalRows
 from tests.properties.schema.data import batch_of, random_rows
 from tests.properties.schema.strategies import Ids, draw_fields, draw_legal
 from tests.properties.tables.model import Model, row_key
@@ -33,7 +42,8 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from instar.schema import Field, Type
-    from instar.table import Services
+    from instar.table import Services, TableLog
+    from instar.table.housekeeping.rewrite import Output, Work
     from tests.properties.schema.data import Row
 
 __all__ = ["SMALL", "History", "as_arrow", "as_pandas", "draw_history", "updates_table"]
@@ -73,6 +83,10 @@ def updates_table(
     return table
 
 
+class _CrashError(Exception):
+    """A process has ended, as far as the table can tell."""
+
+
 class History:
     """A table, its model, and what can happen to both."""
 
@@ -84,6 +98,7 @@ class History:
         self.ids = ids
         self.random = Random(seed)
         self.forms = forms
+        self.folder = TemporaryDirectory(prefix="instar-adopted-")
 
     def give(self, table: pa.Table, schema: Schema) -> object:
         """Give rows in one of the forms."""
@@ -160,6 +175,58 @@ class History:
             if (row[field.id] is None) == null:
                 self.model.add([row], commit.ts, -count)
 
+    def times(self) -> list[int]:
+        """Return every time at which something happened and that can still be read."""
+        return [at for at in self.model.times() if at >= self.table.since]
+
+    def adopt(self) -> None:
+        """Take a file that somebody else wrote, with the columns of the latest schema."""
+        latest = self.model.latest
+        rows = self.new_rows(latest)
+        file = Path(self.folder.name) / f"{len(list(Path(self.folder.name).iterdir()))}.parquet"
+        pq.write_table(
+            updates_table(rows, latest, self.random),
+            file,
+            row_group_size=self.random.choice((2, 100)),
+            store_decimal_as_integer=self.random.random() < 0.5,
+            use_dictionary=self.random.random() < 0.5,
+        )
+        assert self.table.adopt(file).rows == len(rows)
+        assert self.table.adopt(file).known == 1
+        self.model.add(rows, self.table.upper - 1)
+
+    def care(self, what: str, session: SparkSession | None = None) -> None:
+        """Do what no reader may notice."""
+        services, log = self.table._services, self.table._log
+        match what:
+            case "compact":
+                self.table.compact(session, full=self.random.random() < 0.5)
+            case "analyze":
+                self.table.analyze()
+            case "since":
+                move_since(log, self.random.choice([self.table.since, *self.times()]))
+            case "vacuum":
+                vacuum_table(services, self.table.name, grace_ms=-(10**13))
+            case "crash":
+                with suppress(_CrashError):
+                    self._crash(services, log)
+
+    def _crash(self, services: Services, log: TableLog) -> None:
+        """End after files were written and before anything was committed."""
+
+        def rewrite(work: Work) -> list[Output]:
+            list(rewrite_parts(work))
+            raise _CrashError
+
+        if self.random.random() < 0.5:
+            compact_table(services, log, rewrite, goals=partial(find_goals, full=True))
+        else:
+            latest = self.model.latest
+            rows = updates_table(self.new_rows(latest), latest, self.random)
+            with begin_write(services, log) as writer:
+                list(LocalRows(rows).store(writer.plan(latest), updates=False))
+                raise _CrashError
+
     def evolve(self, schema: Schema) -> None:
         """Make a schema the latest."""
         latest_id = len(self.model.schemas) - 1
@@ -213,8 +280,13 @@ def draw_history(
     most: int = 7,
     name: str = "table",
     session: SparkSession | None = None,
+    care: bool = False,
+    check: Callable[[History], None] = lambda _: None,
 ) -> History:
-    """Draw a table and let some things happen to it."""
+    """Draw a table and let some things happen to it.
+
+    With `care`, it is also compacted and vacuumed, adopts files, and sees crashes. `check` follows each step.
+    """
     draw = cast("DrawFn", data.draw)
     ids = Ids(draw(st.sampled_from((1, 7, 4321))), 0)
     first = Schema(number_fields(draw_fields(draw, ids, depth, most=4)))
@@ -226,6 +298,18 @@ def draw_history(
     history = History(Table(services, log), Model([first]), ids, draw(st.integers(0, 2**32 - 1)), forms)
     steps = ["append", "append", "apply", "apply", "evolve", "evolve", *["upsert"] * bool(key)]
     steps += ["delete"]
+    if care:
+        steps += [
+            "adopt",
+            "adopt",
+            *["compact"] * 4,
+            "analyze",
+            "since",
+            "vacuum",
+            "vacuum",
+            "crash",
+            "crash",
+        ]
     history.append(0)
     for step in draw(st.lists(st.sampled_from(steps), min_size=2, max_size=most)):
         match step:
@@ -239,4 +323,9 @@ def draw_history(
                 history.delete(draw(st.sampled_from((session, None))))
             case "evolve":
                 history.evolve(draw_legal(draw, history.model.latest, ids))
+            case "adopt":
+                history.adopt()
+            case _:
+                history.care(step, draw(st.sampled_from((session, None))))
+        check(history)
     return history

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
@@ -13,7 +12,6 @@ from pyroaring import BitMap
 
 from instar.api.store import Store
 from instar.parts import PartLimits
-from instar.parts.sort import arrange_rows
 from instar.state import Place
 from instar.table import load_parts
 from instar.table.housekeeping import rewrite
@@ -23,13 +21,13 @@ from instar.table.log.sheets import load_retractions
 from instar.table.read.order import arrange_parts
 from instar.table.read.rows import read_written
 from instar.table.write.append import Takes, begin_write, move_since
+from tests.properties.tables.stored import check_runs, sorted_by
 from tests.tables import World
 
 if TYPE_CHECKING:
     from random import Random
 
     from instar.api.table import Table
-    from instar.schema import Schema
 
 TINY = PartLimits(file_bytes=2000, buffer_bytes=4000)
 
@@ -81,31 +79,15 @@ def act(table: Table, random: Random, times: set[int]) -> None:
             table.append(pa.table(columns))
 
 
-def sorted_by(rows: list[pa.Table], schema: Schema, order_by: tuple[int, ...]) -> bool:
-    """Whether rows, one table after the other, are in order down to their times."""
-    together = pa.concat_tables(rows).combine_chunks()
-    order = arrange_rows(together, schema, order_by).order
-    return bool(np.array_equal(order, np.arange(together.num_rows)))
-
-
 def check_order(table: Table) -> None:
     """Compare what parts say of their order, and what the table says, with the bytes."""
     state, blob = table.state, table._services.blob
     live = load_parts(table._services.chunks, state)
     latest = state.history.latest
-    runs: dict[tuple[int, int, int], list[pa.Table]] = {}
-    migrated = []
-    places = live.columns["places"].to_pylist()
-    for place, written in zip(places, live.written(state.history), strict=True):
-        schema = written.schema
-        if place["ordered"]:
-            key = place["batch"], place["run"], state.history.schemas.index(schema)
-            runs.setdefault(key, []).append(
-                pa.Table.from_batches(read_written(blob, written, schema, updates=True))
-            )
-        migrated.append(pa.Table.from_batches(read_written(blob, written, latest)))
-    for (_, _, schema_id), rows in runs.items():
-        assert sorted_by(rows, state.history.schemas[schema_id], state.order_by)
+    migrated = [
+        pa.Table.from_batches(read_written(blob, written, latest)) for written in live.written(state.history)
+    ]
+    check_runs(table)
     for names in [["id"], ["b"], ["b", "id"], ["id", "b"], [latest.names[-1]]]:
         if not set(names) <= set(latest.names):
             continue

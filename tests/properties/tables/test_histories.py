@@ -15,6 +15,7 @@ from tests.properties.schema.data import rows_of
 from tests.properties.schema.strategies import projections
 from tests.properties.tables.histories import SMALL, History, draw_history
 from tests.properties.tables.model import row_key
+from tests.properties.tables.stored import check_runs, check_statistics
 from tests.tables import StillTime, World
 
 if TYPE_CHECKING:
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+some = settings(max_examples=max(25, settings().max_examples // 40))
 many = settings(max_examples=max(150, settings().max_examples // 10))
 
 
@@ -53,6 +55,29 @@ def check_reader(history: History, as_of: int, schema_id: int, reader: Schema) -
     assert keys_of(found, reader) == model.rows(as_of, reader)
 
 
+def check_times(history: History) -> None:
+    """Check every time that can be read, under every schema."""
+    for as_of in history.times():
+        for schema_id, schema in enumerate(history.model.schemas):
+            check_reader(history, as_of, schema_id, schema)
+
+
+def check_everything(history: History) -> None:
+    """Check every time, and what the table says of its files."""
+    check_times(history)
+    check_runs(history.table)
+    check_statistics(history.table)
+
+
+@some
+@given(st.data())
+def test_nobody_notices_maintenance(data: st.DataObject) -> None:
+    """Compactions, adoptions, vacuums and crashes between write and commit: after each, all is right."""
+    world = World()
+    draw_history(data, world.services(), care=True, check=check_everything, most=9)
+    world.close()
+
+
 @many
 @given(st.data())
 def test_every_snapshot_is_what_the_model_says(data: st.DataObject) -> None:
@@ -60,9 +85,7 @@ def test_every_snapshot_is_what_the_model_says(data: st.DataObject) -> None:
     world = World()
     history = draw_history(data, world.services())
     model = history.model
-    for as_of in model.times():
-        for schema_id, schema in enumerate(model.schemas):
-            check_reader(history, as_of, schema_id, schema)
+    check_times(history)
     for schema_id, schema in enumerate(model.schemas):
         as_of = data.draw(st.sampled_from(model.times() or [history.table.upper - 1]))
         for field in schema.fields:

@@ -8,6 +8,7 @@ import pytest
 
 from soak.clocks import run_clocks
 from soak.histories import run_histories
+from soak.races import run_races
 from soak.turns import some_turns, turn, turns_for
 
 if TYPE_CHECKING:
@@ -17,6 +18,13 @@ if TYPE_CHECKING:
 def test_random_histories_are_those_of_the_model(tmp_path: Path) -> None:
     """Whatever is written, retracted and evolved, every row is that of a model which shares no code."""
     assert run_histories(tmp_path, some_turns(2)).total() == 50
+
+
+def test_compactions_and_writers_at_once_lose_nothing(tmp_path: Path) -> None:
+    """Two of each, with deletes, retractions by value, evolutions and vacuums: every row is in its place."""
+    done = run_races(tmp_path, some_turns(2))
+    assert done["turns"] == 2
+    assert done["jobs"] > 0
 
 
 def test_wrong_clocks_lose_nothing(tmp_path: Path) -> None:

@@ -147,16 +147,16 @@ def told_values(layout: FileLayout, adopted: Adopted) -> tuple[str | int | bool 
 
 
 def value_column(layout: FileLayout, field: Field, *, physical: bool) -> Column:
-    """Return a field of the reader, from the columns of a layout, under its physical name."""
+    """Return a field of the reader, from the columns of a layout."""
     wanted = _physical(field.type) if physical else field.type
     target = _spark_type(wanted)
     own = next((each for each in layout.fields if each.id == field.id), None)
     if own is None:
-        return F.lit(None).cast(target).alias(field_name(field.id))
+        return F.lit(None).cast(target)
     column = F.col(format_path((own.name,)))
     if field.id in layout.told:
-        return column.cast(target).alias(field_name(field.id))
-    return _value(column, own.type, wanted, field.id, layout.nanos).alias(field_name(field.id))
+        return column.cast(target)
+    return _value(column, own.type, wanted, field.id, layout.nanos)
 
 
 def _value(column: Column, have: Type, want: Type, owner: int, nanos: frozenset[int]) -> Column:

@@ -143,6 +143,11 @@ class Gateway:
         )
         return self._column(call)
 
+    def not_null(self, column: Column) -> Column:
+        """Return a column that is known never to be null, though Spark cannot see it."""
+        child = self.jvm.org.apache.spark.sql.classic.ExpressionUtils.expression(column._jc)  # noqa: SLF001
+        return self._column(self.jvm.org.apache.spark.sql.catalyst.expressions.KnownNotNull(child))
+
     def _column(self, expression: Any) -> Column:  # noqa: ANN401 -- a Java object
         return Column(self.jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
 

@@ -119,8 +119,12 @@ def _adopted_frame(  # noqa: PLR0913 -- as above
     frame = DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
     if left is not None:
         frame = frame.where(left)
+    values = [(field, value_column(layout, field, physical=looks_physical(field.type))) for field in fields]
     return frame.select(
-        *[value_column(layout, field, physical=looks_physical(field.type)) for field in fields],
+        *[
+            (own if field.nullable else gateway.not_null(own)).alias(field_name(field.id))
+            for field, own in values
+        ],
         *[F.lit(None).cast(column["type"]).alias(column["name"]) for column in extra],
         *[F.col(column["name"]) for column in partitions],
         *([] if row is None else [F.col("_metadata.row_index").alias(row)]),
