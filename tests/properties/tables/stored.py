@@ -39,8 +39,8 @@ def check_runs(table: Table) -> None:
             key = place["batch"], place["run"], state.history.schemas.index(written.schema)
             rows = read_written(table._services.blob, written, written.schema, updates=True)
             runs.setdefault(key, []).append(pa.Table.from_batches(rows))
-    for (_, _, schema_id), rows in runs.items():
-        assert sorted_by(rows, state.history.schemas[schema_id], state.order_by)
+    for (_, _, schema_id), run in runs.items():
+        assert sorted_by(run, state.history.schemas[schema_id], state.order_by)
 
 
 def check_statistics(table: Table) -> None:
