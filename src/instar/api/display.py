@@ -6,31 +6,15 @@ from html import escape
 from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
     from instar.schema import Schema
     from instar.state import TableState
 
-__all__ = ["html_table", "schema_html", "store_html", "table_html"]
+__all__ = ["snapshot_html", "store_html", "table_html"]
 
 _SHOWN: Final = 50
 """How many tables a store shows by name."""
-
-
-def html_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """Return a table of texts."""
-    head = "".join(f"<th>{escape(text)}</th>" for text in header)
-    body = "".join(f"<tr>{''.join(f'<td>{escape(str(cell))}</td>' for cell in row)}</tr>" for row in rows)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
-
-
-def schema_html(schema: Schema) -> str:
-    """Return the columns of a schema, those inside structs indented."""
-    rows = [
-        ("\u2003" * depth + field.name, field.type, "" if field.nullable else "not null", field.id)
-        for depth, field in schema.walk()
-    ]
-    return html_table(("column", "type", "", "field"), rows)
 
 
 def store_html(location: str, names: Sequence[str]) -> str:
@@ -45,4 +29,10 @@ def table_html(state: TableState) -> str:
     """Return what a table is called, how much it holds, and its columns."""
     totals, history = state.totals, state.history
     facts = f"{totals.parts:,} parts, {totals.bytes:,} bytes, schema {history.latest_id}, seqno {state.seqno}"
-    return f"<p><b>Table</b> {escape(state.name)}: {facts}</p>{schema_html(history.latest)}"
+    return f"<p><b>Table</b> {escape(state.name)}: {facts}</p>{history.latest._repr_html_()}"
+
+
+def snapshot_html(name: str, as_of: int, rows: int, schema: Schema) -> str:
+    """Return of which table and time a snapshot is, how many rows it has, and its columns."""
+    columns = schema._repr_html_()
+    return f"<p><b>Snapshot</b> of {escape(name)} as of {as_of}: {rows:,} rows</p>{columns}"

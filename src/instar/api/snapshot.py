@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
+from instar.api.display import snapshot_html
 from instar.arguments import checked_methods
 from instar.errors import UsageError
 from instar.schema import Schema, arrow_schema
@@ -254,6 +255,9 @@ class Snapshot:
         found = Filter.parse(where, self._plan.reader.whole, self._services.clock())
         self._services.note_filter(self._plan.state.table_id, where)
         return found
+
+    def _repr_html_(self) -> str:
+        return snapshot_html(self._plan.state.name, self.as_of, self.count(), self.schema)
 
     def __repr__(self) -> str:
         return f"Snapshot({self._plan.state.name!r}, as_of={self.as_of})"

@@ -27,7 +27,7 @@ from instar.table.housekeeping.purge import purge_table
 from instar.table.housekeeping.retention import retain_table
 from instar.table.housekeeping.rewrite import rewrite_parts
 from instar.table.log.archive import read_archive
-from instar.table.log.history import describe_entry, schema_of
+from instar.table.log.history import CommitList, describe_entry, schema_of
 from instar.table.read.filter import Filter
 from instar.table.read.moments import find_time
 from instar.table.read.order import arrange_parts
@@ -428,7 +428,7 @@ class Table:
             oldest = found[-1].seqno if found else start
             archived = read_archive(self._services, own, oldest) if oldest else ()
             found += islice(archived, None if limit is None else limit - len(found))
-        return found
+        return CommitList(found)
 
     def compact(
         self,

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from instar.errors import ColumnNotFoundError, InvalidSchemaError
+from instar.schema.html import html_table
 from instar.schema.paths import ELEMENT, VALUE, format_path, parse_path
-from instar.schema.text import format_fields
+from instar.schema.text import format_fields, format_type
 from instar.schema.types import Field, List, Map, Struct, Type, member_fields, walk_fields
 from instar.schema.wellformed import find_problem
 
@@ -41,6 +42,16 @@ class Schema(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
     def __str__(self) -> str:
         """Print the columns as DDL."""
         return format_fields(self.fields)
+
+    def __repr__(self) -> str:
+        return f"Schema({str(self)!r})"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            ("\u2003" * depth + field.name, format_type(field.type), _null(field), field.id)
+            for depth, field in self.walk()
+        ]
+        return html_table(("column", "type", "", "field"), rows)
 
     def field_ids(self) -> Iterator[int]:
         """Yield every id used in this schema, at every level."""
@@ -139,3 +150,7 @@ def _paths(type_: Type, path: tuple[str, ...]) -> Iterator[str]:
             yield from _paths(element, (*path, ELEMENT))
         case Map(value=value):
             yield from _paths(value, (*path, VALUE))
+
+
+def _null(field: Field) -> str:
+    return "" if field.nullable else "not null"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from instar.schema.html import html_table
 from instar.state import (
     Appended,
     Checkpointed,
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
     from instar.state import NewBatch, Step
     from instar.table.log.entries import Entry
 
-__all__ = ["CommitInfo", "describe_entry", "moment_of", "schema_of"]
+__all__ = ["CommitInfo", "CommitList", "describe_entry", "moment_of", "schema_of"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
@@ -44,6 +45,17 @@ class CommitInfo(NamedTuple):
     """The id that the writer drew for it."""
     ts: int | None = None
     """The time of what it wrote, if it wrote rows: a snapshot as of it has them."""
+
+
+class CommitList(list[CommitInfo]):
+    """Commits, the newest first, which print as a log does."""
+
+    def __repr__(self) -> str:
+        return "\n".join(f"{it.seqno:>6}  {it.at:%Y-%m-%d %H:%M:%S}  {it.by}  {it.what}" for it in self)
+
+    def _repr_html_(self) -> str:
+        rows = [(it.seqno, f"{it.at:%Y-%m-%d %H:%M:%S}", it.by, it.what, it.schema_id) for it in self]
+        return html_table(("seqno", "at (UTC)", "by", "what", "schema"), rows)
 
 
 def describe_entry(entry: Entry) -> CommitInfo:

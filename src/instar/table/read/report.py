@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from html import escape
 from typing import TYPE_CHECKING
 
+from instar.schema.html import html_table
 from instar.skipping import Conjunct, Verdict, explain_conjuncts, explain_part
 from instar.state.chunk import FILES
 from instar.table.read.audit import Skipping
@@ -30,7 +32,7 @@ class PartReport:
     why: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScanReport:
     """What one scan of a table has to do with its parts."""
 
@@ -56,6 +58,20 @@ class ScanReport:
     def skipped(self) -> int:
         """How many parts are not opened."""
         return self.total - self.read
+
+    def __repr__(self) -> str:
+        return (
+            f"ScanReport({self.table!r}, {self.condition!r}: reads {self.read:,} of {self.total:,} parts, "
+            f"{self.bytes_read:,} of {self.bytes_total:,} bytes; skipping is {self.skipping})"
+        )
+
+    def _repr_html_(self) -> str:
+        told = (
+            f"reads {self.read:,} of {self.total:,} parts, {self.bytes_read:,} of {self.bytes_total:,} bytes"
+        )
+        rows = [(conjunct.text, f"{conjunct.excludes:,} parts") for conjunct in self.conjuncts]
+        conditions = html_table(("condition", "excludes alone"), rows)
+        return f"<p><b>Scan</b> of {escape(self.table)}: {told}</p>{conditions}"
 
 
 def report_scan(
