@@ -242,22 +242,62 @@ def test_a_service_that_writes_only_the_old_layout_stops_the_drop(
 
 # Marquez
 
+# The columns, keys and indexes of Marquez 0.51 on the tables that a backfill touches.
 _MARQUEZ = """
-CREATE TABLE flyway_schema_history (installed_rank int);
-CREATE TABLE datasets (uuid uuid PRIMARY KEY, namespace_name varchar, name varchar);
-CREATE TABLE dataset_fields (uuid uuid PRIMARY KEY, dataset_uuid uuid, name varchar, type varchar);
-CREATE TABLE dataset_versions (uuid uuid PRIMARY KEY, dataset_uuid uuid, created_at timestamptz NOT NULL);
+CREATE TABLE flyway_schema_history (installed_rank int PRIMARY KEY, version varchar(50));
+CREATE TABLE namespaces (
+  uuid uuid PRIMARY KEY, name varchar UNIQUE NOT NULL, created_at timestamp NOT NULL,
+  updated_at timestamp NOT NULL, description text, current_owner_name varchar(64), is_hidden boolean DEFAULT false);
+CREATE TABLE sources (
+  uuid uuid PRIMARY KEY, name varchar UNIQUE NOT NULL, type varchar(64) NOT NULL,
+  created_at timestamp NOT NULL, updated_at timestamp NOT NULL, connection_url varchar, description text);
+CREATE TABLE datasets (
+  uuid uuid PRIMARY KEY, type varchar(64) NOT NULL, name varchar(255) NOT NULL,
+  physical_name varchar(255) NOT NULL, namespace_uuid uuid REFERENCES namespaces ON DELETE CASCADE, namespace_name varchar,
+  source_uuid uuid REFERENCES sources ON DELETE CASCADE, source_name varchar, current_version_uuid uuid,
+  created_at timestamp NOT NULL, updated_at timestamp NOT NULL, last_modified_at timestamp, description text,
+  is_deleted boolean DEFAULT false, is_hidden boolean DEFAULT false);
+CREATE TABLE dataset_fields (
+  uuid uuid PRIMARY KEY, dataset_uuid uuid REFERENCES datasets ON DELETE CASCADE, name varchar(255) NOT NULL,
+  type text, description text, created_at timestamp NOT NULL, updated_at timestamp NOT NULL,
+  UNIQUE (dataset_uuid, name, type));
+CREATE TABLE dataset_versions (
+  uuid uuid PRIMARY KEY, dataset_uuid uuid REFERENCES datasets ON DELETE CASCADE, version uuid NOT NULL,
+  run_uuid uuid, created_at timestamp NOT NULL, fields jsonb, namespace_name varchar, dataset_name varchar(255),
+  lifecycle_state varchar, UNIQUE (dataset_uuid, version));
+CREATE INDEX dataset_versions_run_uuid ON dataset_versions (run_uuid);
 CREATE TABLE dataset_versions_field_mapping (
-  dataset_version_uuid uuid, dataset_field_uuid uuid, PRIMARY KEY (dataset_version_uuid, dataset_field_uuid));
+  dataset_version_uuid uuid REFERENCES dataset_versions ON DELETE CASCADE,
+  dataset_field_uuid uuid REFERENCES dataset_fields ON DELETE CASCADE,
+  PRIMARY KEY (dataset_version_uuid, dataset_field_uuid));
+CREATE INDEX dataset_versions_field_mapping_index ON dataset_versions_field_mapping (dataset_field_uuid);
+CREATE VIEW datasets_view AS SELECT uuid, name, namespace_name FROM datasets WHERE NOT is_hidden;
 """
 _MARQUEZ_048 = """
 CREATE TABLE dataset_schema_versions (
-  uuid uuid PRIMARY KEY, dataset_uuid uuid, created_at timestamptz NOT NULL);
+  uuid uuid PRIMARY KEY, dataset_uuid uuid REFERENCES datasets ON DELETE CASCADE,
+  created_at timestamptz NOT NULL);
 CREATE TABLE dataset_schema_versions_field_mapping (
-  dataset_schema_version_uuid uuid, dataset_field_uuid uuid,
+  dataset_schema_version_uuid uuid REFERENCES dataset_schema_versions ON DELETE CASCADE,
+  dataset_field_uuid uuid REFERENCES dataset_fields ON DELETE CASCADE,
   PRIMARY KEY (dataset_schema_version_uuid, dataset_field_uuid));
 ALTER TABLE dataset_versions ADD COLUMN dataset_schema_version_uuid uuid REFERENCES dataset_schema_versions;
 """
+
+
+def _marquez_field(key: uuid.UUID, name: str, kind: str | None) -> str:
+    shown = "NULL" if kind is None else f"'{kind}'"
+    return (
+        "INSERT INTO dataset_fields (uuid, dataset_uuid, name, type, created_at, updated_at) "
+        f"VALUES ('{key}', '{uuid.UUID(int=1)}', '{name}', {shown}, now(), now());"
+    )
+
+
+def _marquez_version(key: uuid.UUID, at: str) -> str:
+    return (
+        "INSERT INTO dataset_versions (uuid, dataset_uuid, version, created_at, namespace_name, "
+        f"dataset_name) VALUES ('{key}', '{uuid.UUID(int=1)}', '{key}', '{at}', 'food', 'orders');"
+    )
 
 
 def _run(database: Database, script: str) -> None:
@@ -274,13 +314,14 @@ def marquez(postgres: PostgresServer) -> Database:
     database = open_any_layout_of(postgres)
     _run(database, _MARQUEZ + _MARQUEZ_048)
     data, a, b = (uuid.UUID(int=number) for number in (1, 2, 3))
-    script = f"INSERT INTO datasets VALUES ('{data}', 'food', 'orders');"
-    script += (
-        f"INSERT INTO dataset_fields VALUES ('{a}', '{data}', 'id', 'int'), ('{b}', '{data}', 'at', NULL);"
+    script = (
+        "INSERT INTO datasets (uuid, type, name, physical_name, namespace_name, created_at, updated_at) "
+        f"VALUES ('{data}', 'DB_TABLE', 'orders', 'public.orders', 'food', now(), now());"
     )
-    for version in (10, 11):
-        key = uuid.UUID(int=version)
-        script += f"INSERT INTO dataset_versions VALUES ('{key}', '{data}', '2026-01-01T00:00:{version}Z');"
+    script += _marquez_field(a, "id", "int") + _marquez_field(b, "at", None)
+    for number in (10, 11):
+        key = uuid.UUID(int=number)
+        script += _marquez_version(key, f"2026-01-01T00:00:{number}Z")
         script += f"INSERT INTO {OLD_TABLE} VALUES ('{key}', '{a}'), ('{key}', '{b}');"
     _run(database, script)
     return database
@@ -306,13 +347,12 @@ def test_marquez_finds_the_schema_versions_of_its_database_again(marquez: Databa
 
 def test_two_schemas_that_marquez_takes_for_one_stay_two(marquez: Database) -> None:
     """Where the ids of Marquez collide, each dataset version still gets its own fields."""
-    data, c = uuid.UUID(int=1), uuid.UUID(int=4)
-    key = uuid.UUID(int=12)
+    c, key = uuid.UUID(int=4), uuid.UUID(int=12)
     _run(
         marquez,
-        f"INSERT INTO dataset_fields VALUES ('{c}', '{data}', 'at', 'id:int');"
-        f"INSERT INTO dataset_versions VALUES ('{key}', '{data}', '2026-01-02T00:00:00Z');"
-        f"INSERT INTO {OLD_TABLE} VALUES ('{key}', '{c}')",
+        _marquez_field(c, "at", "id:int")
+        + _marquez_version(key, "2026-01-02T00:00:00Z")
+        + f"INSERT INTO {OLD_TABLE} VALUES ('{key}', '{c}')",
     )
     backfill(marquez)
     with marquez.reading() as connection:
@@ -324,11 +364,10 @@ def test_two_schemas_that_marquez_takes_for_one_stay_two(marquez: Database) -> N
 def test_what_a_reader_added_in_marquez_becomes_a_schema_version(marquez: Database) -> None:
     """Marquez adds what readers saw to the old layout alone; the backfill repoints such versions."""
     backfill(marquez)
-    data, c, key = uuid.UUID(int=1), uuid.UUID(int=4), uuid.UUID(int=10)
+    c, key = uuid.UUID(int=4), uuid.UUID(int=10)
     _run(
         marquez,
-        f"INSERT INTO dataset_fields VALUES ('{c}', '{data}', 'seen', 'int');"
-        f"INSERT INTO {OLD_TABLE} VALUES ('{key}', '{c}')",
+        _marquez_field(c, "seen", "int") + f"INSERT INTO {OLD_TABLE} VALUES ('{key}', '{c}')",
     )
     with pytest.raises(CorruptTableError, match="seen"):
         cleanup(marquez, marquez_stopped=True)
