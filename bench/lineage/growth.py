@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 import time
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Final
 
 from bench.lineage.seeds import add_versions, chain
@@ -32,16 +33,17 @@ def measure_growth(
     """Ask the same of databases of each size."""
     rows = []
     for name, make in new_url.items():
-        found: dict[int, dict[str, float]] = {}
-        for size in sizes:
-            url = make()
-            with open_database(url) as database:
-                chain(database, links)
-                add_versions(database, size)
-            with running(url) as client:
-                found[size] = {what: _median(client, path, repeats) for what, path in _REQUESTS.items()}
+        with ExitStack() as stack:
+            clients = []
+            for size in sizes:
+                url = make()
+                with open_database(url) as database:
+                    chain(database, links)
+                    add_versions(database, size)
+                clients.append(stack.enter_context(running(url)))
+            found = {what: _by_turns(clients, path, repeats) for what, path in _REQUESTS.items()}
         for what in _REQUESTS:
-            small, large = found[sizes[0]][what], found[sizes[-1]][what]
+            small, large = found[what][0], found[what][-1]
             rows.append(
                 {"database": name, "request": what, "ratio": large / small, "small": small, "large": large}
             )
@@ -55,15 +57,17 @@ def measure_growth(
             "large": Column("ms, many", ",.1f"),
         },
         rows,
-        [f"Medians of {repeats}; the versions belong to a chain of {links} jobs"],
+        [f"Medians of {repeats}, asked by turns; the versions belong to a chain of {links} jobs"],
     )
 
 
-def _median(client: Client, path: str, repeats: int) -> float:
-    client.get(f"/api/v1{path}").raise_for_status()
-    times = []
-    for _ in range(repeats):
-        start = time.perf_counter()
-        client.get(f"/api/v1{path}").raise_for_status()
-        times.append((time.perf_counter() - start) * 1000)
-    return statistics.median(times)
+def _by_turns(clients: Sequence[Client], path: str, repeats: int) -> list[float]:
+    """Ask all services in turn, so that whatever else the machine does is the same for each."""
+    times: list[list[float]] = [[] for _ in clients]
+    for attempt in range(repeats + 1):
+        for client, mine in zip(clients, times, strict=True):
+            start = time.perf_counter()
+            client.get(f"/api/v1{path}").raise_for_status()
+            if attempt:  # the first warms up
+                mine.append((time.perf_counter() - start) * 1000)
+    return [statistics.median(mine) for mine in times]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+from bench.lineage.backfill import measure_backfill
 from bench.lineage.growth import measure_growth
 from bench.lineage.layout import measure_layout
 from bench.lineage.rates import measure_rates
@@ -31,18 +32,19 @@ class Plan:
     """How much is measured."""
 
     runs: int = 4320  # every 10 minutes for 30 days
-    many_datasets: int = 100
-    many_versions: int = 43_200
+    many_datasets: int = 1000
+    many_versions: int = 144_000  # every 10 minutes for a day
     clients: tuple[int, ...] = (1, 8)
     seconds: float = 5
     sizes: tuple[int, ...] = (10_000, 1_000_000)
     repeats: int = 30
     links: int = 20
+    mapping_rows: int = 1_000_000
 
 
 DEFAULT: Final = Plan()
-FULL: Final = replace(DEFAULT, many_datasets=1000, many_versions=4_320_000, seconds=20)
-QUICK: Final = Plan(3, 2, 6, (1, 2), 0.3, (40, 80), 2, 2)
+FULL: Final = replace(DEFAULT, seconds=20, mapping_rows=10_000_000)
+QUICK: Final = Plan(3, 2, 6, (1, 2), 0.2, (40, 80), 2, 2, 200)
 """Proves that everything runs; its figures mean nothing."""
 
 
@@ -75,6 +77,10 @@ def run(plan: Plan, command: str, directory: Path | None = None) -> Report:
         )
         say("reading as versions grow …")
         report.sections.append(measure_growth(dict(urls), plan.sizes, plan.repeats, plan.links))
+        say("converting the old layout …")
+        report.sections.append(
+            measure_backfill(postgres_url(), plan.mapping_rows, min(plan.many_datasets, 100), plan.seconds)
+        )
     return report
 
 

@@ -12,7 +12,16 @@ from tests.lineage import dataset, run_event
 if TYPE_CHECKING:
     from instar.lineage import Database
 
-__all__ = ["COLUMNS", "OLD_LAYOUT", "add_old_layout", "add_versions", "chain", "write_events"]
+__all__ = [
+    "COLUMNS",
+    "OLD_LAYOUT",
+    "add_old_layout",
+    "add_versions",
+    "chain",
+    "events_of",
+    "forget_schema_versions",
+    "write_events",
+]
 
 COLUMNS: Final = 20
 OLD_LAYOUT: Final = "dataset_versions_field_mapping"
@@ -52,7 +61,7 @@ def add_versions(database: Database, count: int) -> None:
     numbers = (
         "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :copies)"
         if database.is_sqlite
-        else "WITH numbers(n) AS (SELECT generate_series(1, :copies))"
+        else "WITH numbers(n) AS (SELECT generate_series(1, CAST(:copies AS bigint)))"
     )
     copy = (
         "INSERT INTO dataset_versions (uuid, dataset_uuid, run_uuid, created_at, current_at, "
@@ -80,19 +89,32 @@ def add_versions(database: Database, count: int) -> None:
 
 
 def add_old_layout(database: Database) -> None:
-    """Add the table that others keep: a row for each field of each dataset version."""
-    kind = "CHAR(32)" if database.is_sqlite else "UUID"
+    """Add the table that others keep: a row for each field of each dataset version, with its two indexes."""
+    fields = (
+        "SELECT v.uuid AS dataset_version_uuid, m.dataset_field_uuid FROM dataset_versions v "
+        "JOIN dataset_schema_versions_field_mapping m "
+        "ON m.dataset_schema_version_uuid = v.dataset_schema_version_uuid"
+    )
+    statements = [
+        f"CREATE TABLE {OLD_LAYOUT} AS {fields}",
+        f"CREATE UNIQUE INDEX {OLD_LAYOUT}_key ON {OLD_LAYOUT} (dataset_version_uuid, dataset_field_uuid)",
+        f"CREATE INDEX {OLD_LAYOUT}_index ON {OLD_LAYOUT} (dataset_field_uuid)",
+    ]
+    with database.engine.begin() as connection:
+        for statement in statements:
+            connection.execute(text(statement))
+
+
+def forget_schema_versions(database: Database) -> None:
+    """Leave what a database had before schema versions: the old layout alone."""
     with database.engine.begin() as connection:
         connection.execute(
             text(
-                f"CREATE TABLE {OLD_LAYOUT} (dataset_version_uuid {kind} NOT NULL, "
-                f"dataset_field_uuid {kind} NOT NULL, PRIMARY KEY (dataset_version_uuid, dataset_field_uuid))"
+                "UPDATE dataset_versions SET dataset_schema_version_uuid = NULL, "
+                "declared_schema_version_uuid = NULL"
             )
         )
-        connection.execute(
-            text(
-                f"INSERT INTO {OLD_LAYOUT} SELECT v.uuid, m.dataset_field_uuid FROM dataset_versions v "
-                "JOIN dataset_schema_versions_field_mapping m "
-                "ON m.dataset_schema_version_uuid = v.dataset_schema_version_uuid"
-            )
-        )
+        connection.execute(text("DELETE FROM dataset_schema_versions"))
+    with database.engine.connect() as connection:
+        connection = connection.execution_options(isolation_level="AUTOCOMMIT")  # noqa: PLW2901
+        connection.execute(text("VACUUM ANALYZE"))

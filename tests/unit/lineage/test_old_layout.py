@@ -247,24 +247,26 @@ _MARQUEZ = """
 CREATE TABLE flyway_schema_history (installed_rank int PRIMARY KEY, version varchar(50));
 CREATE TABLE namespaces (
   uuid uuid PRIMARY KEY, name varchar UNIQUE NOT NULL, created_at timestamp NOT NULL,
-  updated_at timestamp NOT NULL, description text, current_owner_name varchar(64), is_hidden boolean DEFAULT false);
+  updated_at timestamp NOT NULL, description text, current_owner_name varchar(64),
+  is_hidden boolean DEFAULT false);
 CREATE TABLE sources (
   uuid uuid PRIMARY KEY, name varchar UNIQUE NOT NULL, type varchar(64) NOT NULL,
   created_at timestamp NOT NULL, updated_at timestamp NOT NULL, connection_url varchar, description text);
 CREATE TABLE datasets (
   uuid uuid PRIMARY KEY, type varchar(64) NOT NULL, name varchar(255) NOT NULL,
-  physical_name varchar(255) NOT NULL, namespace_uuid uuid REFERENCES namespaces ON DELETE CASCADE, namespace_name varchar,
-  source_uuid uuid REFERENCES sources ON DELETE CASCADE, source_name varchar, current_version_uuid uuid,
-  created_at timestamp NOT NULL, updated_at timestamp NOT NULL, last_modified_at timestamp, description text,
-  is_deleted boolean DEFAULT false, is_hidden boolean DEFAULT false);
+  physical_name varchar(255) NOT NULL, namespace_uuid uuid REFERENCES namespaces ON DELETE CASCADE,
+  namespace_name varchar, source_uuid uuid REFERENCES sources ON DELETE CASCADE, source_name varchar,
+  current_version_uuid uuid, created_at timestamp NOT NULL, updated_at timestamp NOT NULL,
+  last_modified_at timestamp, description text, is_deleted boolean DEFAULT false,
+  is_hidden boolean DEFAULT false);
 CREATE TABLE dataset_fields (
   uuid uuid PRIMARY KEY, dataset_uuid uuid REFERENCES datasets ON DELETE CASCADE, name varchar(255) NOT NULL,
   type text, description text, created_at timestamp NOT NULL, updated_at timestamp NOT NULL,
   UNIQUE (dataset_uuid, name, type));
 CREATE TABLE dataset_versions (
   uuid uuid PRIMARY KEY, dataset_uuid uuid REFERENCES datasets ON DELETE CASCADE, version uuid NOT NULL,
-  run_uuid uuid, created_at timestamp NOT NULL, fields jsonb, namespace_name varchar, dataset_name varchar(255),
-  lifecycle_state varchar, UNIQUE (dataset_uuid, version));
+  run_uuid uuid, created_at timestamp NOT NULL, fields jsonb, namespace_name varchar,
+  dataset_name varchar(255), lifecycle_state varchar, UNIQUE (dataset_uuid, version));
 CREATE INDEX dataset_versions_run_uuid ON dataset_versions (run_uuid);
 CREATE TABLE dataset_versions_field_mapping (
   dataset_version_uuid uuid REFERENCES dataset_versions ON DELETE CASCADE,
