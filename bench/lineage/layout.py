@@ -54,7 +54,7 @@ def measure_layout(databases: dict[str, Database]) -> Section:
         rows,
         [
             "20 columns, a run every 10 minutes; with indexes; the new one includes the schemas themselves",
-            "One dataset ran for 30 days, the others for a day: the old layout grows with the days, ours does not",
+            "One dataset ran for 30 days, the others for a day: the old layout grows with days, ours not",
         ],
     )
 

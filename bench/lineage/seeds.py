@@ -56,7 +56,9 @@ def chain(database: Database, length: int) -> None:
 
 
 def add_versions(database: Database, count: int) -> None:
-    """Copy the current version of every link of the chain until there are so many versions in all."""
+    """Copy the current versions of all datasets until so many have been added."""
+    if count <= 0:
+        return
     new_id = "lower(hex(randomblob(16)))" if database.is_sqlite else "gen_random_uuid()"
     numbers = (
         "WITH RECURSIVE numbers(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < :copies)"

@@ -32,7 +32,11 @@ __all__ = [
 
 MAX_NAME: Final = 2048
 MAX_FACET_NAME: Final = 512
+MAX_DATASETS: Final = 5000  # of one event: all others wait until it is stored
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+# A day less than dates can say, so that a moment before or after, or in another zone, is a date too.
+_FIRST: Final = datetime(1, 1, 2, tzinfo=UTC) - _EPOCH
+_LAST: Final = datetime(9999, 12, 31, tzinfo=UTC) - _EPOCH
 _STAMP_OFFSET: Final = 1 << 62
 
 Name = Annotated[str, Meta(min_length=1, max_length=MAX_NAME)]
@@ -240,6 +244,8 @@ def parse_time(text: str) -> int:
         delta = moment - _EPOCH
     except (ValueError, OverflowError, TypeError):
         raise InvalidEventError(f"{text!r} is not a time: write it as in 2026-11-15T12:00:00Z") from None
+    if not _FIRST < delta < _LAST:
+        raise InvalidEventError(f"{text!r} is too early or too late for a time")
     return (delta.days * 86_400 + delta.seconds) * 1_000_000 + delta.microseconds
 
 
@@ -302,6 +308,8 @@ def _check_facets(event: OpenLineageEvent) -> None:
     """Read everything that will be read later, so that nothing is half stored when it turns out to be bad."""
     names = [event.run_id or ""]
     everything = [*event.inputs, *event.outputs, *([event.dataset] if event.dataset else [])]
+    if len(everything) > MAX_DATASETS:
+        raise InvalidEventError(f"it names {len(everything)} datasets, and may name {MAX_DATASETS}")
     groups = [event.run_facets, event.job.facets if event.job else None]
     for dataset in everything:
         schema = dataset.schema()

@@ -70,7 +70,7 @@ def diff(old: Sequence[FieldContent], new: Sequence[FieldContent]) -> dict[str, 
     stopped = {(fence.kind, fence.ids) for fence in fences}
     return {
         "compatible": compatible,
-        "changes": [_show(change, numbering, stopped) for change in changes],
+        "changes": [_show(change, numbering, stopped if compatible else None) for change in changes],
         "fences": [str(fence) for fence in fences],
     }
 
@@ -100,10 +100,12 @@ def _without_fields(old: Sequence[FieldContent], new: Sequence[FieldContent]) ->
 
 
 def _show(
-    change: Change, numbering: _Numbering, stopped: set[tuple[ChangeKind, tuple[int, ...]]]
+    change: Change, numbering: _Numbering, stopped: set[tuple[ChangeKind, tuple[int, ...]]] | None
 ) -> dict[str, Any]:
+    """Return a change as JSON. Where the whole is refused, its kind alone tells whether readers are stopped."""
     old, new = numbering.types(change.ids[-1])
     obstacle = _FENCED_BY.get(change.kind)
+    fences = obstacle is not None and (stopped is None or (obstacle, change.ids) in stopped)
     known = change.kind is not ChangeKind.RETYPED or not numbering.is_unknown(change.ids[-1])
     return {
         "path": change.path,
@@ -111,7 +113,7 @@ def _show(
         "old": old,
         "new": new,
         "permitted": change.permitted,
-        "fencesReaders": not change.permitted or (obstacle, change.ids) in stopped,
+        "fencesReaders": not change.permitted or fences,
         "reason": change.reason if known else f"whether {new} can hold every {old} is not known",
     }
 

@@ -18,29 +18,45 @@
   };
   const cut = (text, length) => (text.length > length ? "…" + text.slice(1 - length) : text);
 
-  // A node stands as many columns from the one that is looked at as there are steps between them.
+  // A node stands to the right of all that it comes from, and as near as possible to what it goes to. Edges that
+  // close a circle do not count.
   function layOut() {
-    const byId = new Map(nodes.map((node) => [node.id, node]));
-    edges = edges.filter(([from, to]) => byId.has(from) && byId.has(to));
-    const level = new Map([[byId.has(here) ? here : nodes[0].id, 0]]);
-    let waiting = [...level.keys()];
-    while (waiting.length) {
-      const next = [];
-      for (const id of waiting) {
-        for (const [from, to] of edges) {
-          if (from === id && !level.has(to)) { level.set(to, level.get(id) + 1); next.push(to); }
-          if (to === id && !level.has(from)) { level.set(from, level.get(id) - 1); next.push(from); }
-        }
+    const known = new Set(nodes.map((node) => node.id));
+    edges = edges.filter(([from, to]) => known.has(from) && known.has(to));
+    const after = new Map(nodes.map((node) => [node.id, []])), before = new Map(nodes.map((node) => [node.id, []]));
+    for (const [from, to] of edges) after.get(from).push(to);
+    const order = [], seen = new Set();
+    for (const { id: first } of nodes) {  // depth first, without recursion
+      const steps = seen.has(first) ? [] : [[first, 0]];
+      seen.add(first);
+      while (steps.length) {
+        const step = steps[steps.length - 1], next = after.get(step[0])[step[1]++];
+        if (next === undefined) { order.unshift(step[0]); steps.pop(); }
+        else if (!seen.has(next)) { seen.add(next); steps.push([next, 0]); }
       }
-      waiting = next;
     }
-    const columns = new Map();
-    for (const node of nodes) {
-      const at = level.get(node.id) ?? 0;
+    const rank = new Map(order.map((id, at) => [id, at]));
+    const forward = edges.filter(([from, to]) => rank.get(from) < rank.get(to));
+    const ahead = new Map(nodes.map((node) => [node.id, []]));
+    for (const [from, to] of forward) { before.get(to).push(from); ahead.get(from).push(to); }
+    const level = new Map();
+    for (const id of order) level.set(id, Math.max(-1, ...before.get(id).map((other) => level.get(other))) + 1);
+    for (const id of [...order].reverse()) {
+      if (ahead.get(id).length) level.set(id, Math.min(...ahead.get(id).map((other) => level.get(other))) - 1);
+    }
+    const columns = new Map(), byId = new Map(nodes.map((node) => [node.id, node]));
+    for (const id of order) {
+      const at = level.get(id);
       if (!columns.has(at)) columns.set(at, []);
-      columns.get(at).push(node);
+      columns.get(at).push(byId.get(id));
     }
-    for (const [at, some] of columns) {
+    for (const at of [...columns.keys()].sort((one, two) => one - two)) {
+      const some = columns.get(at);
+      const wish = new Map(some.map((node) => {
+        const from = before.get(node.id).map((id) => byId.get(id).y);
+        return [node.id, from.length ? from.reduce((sum, y) => sum + y, 0) / from.length : 0];
+      }));
+      some.sort((one, two) => wish.get(one.id) - wish.get(two.id));
       some.forEach((node, index) => { node.x = at * ACROSS; node.y = (index - (some.length - 1) / 2) * DOWN; });
     }
   }
@@ -55,6 +71,8 @@
   function draw() {
     if (svg) svg.remove();
     svg = make("svg", { role: "group", "aria-label": "Lineage graph" }, place);
+    const rows = (Math.max(...nodes.map((node) => node.y)) - Math.min(...nodes.map((node) => node.y))) / DOWN + 1;
+    svg.style.height = `${Math.min(28, Math.max(10, 4 + 4 * rows))}rem`;
     const defs = make("defs", {}, svg);
     const marker = make("marker", { id: "arrow", viewBox: "0 0 8 8", refX: 8, refY: 4, markerWidth: 7,
       markerHeight: 7, orient: "auto" }, defs);
