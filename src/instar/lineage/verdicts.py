@@ -6,6 +6,7 @@ of `instar.schema`; of all others it can only be said whether they are the same.
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,7 +61,10 @@ _LENGTH: Final = re.compile(r"\s*\(\s*\d+\s*\)$")
 def diff(old: Sequence[FieldContent], new: Sequence[FieldContent]) -> dict[str, Any]:
     """Return every change between two schemas, whether the rules permit it, and who would be fenced."""
     numbering = _Numbering()
-    before, after = numbering.schema(old, 0), numbering.schema(new, 1)
+    try:
+        before, after = numbering.schema(old, 0), numbering.schema(new, 1)
+    except InvalidSchemaError as error:  # such as one that is nested too deeply
+        return _unjudged(old, new, str(error))
     if before is None or after is None:
         return _without_fields(old, new)
     history = History.start(before)
@@ -99,10 +103,34 @@ def _without_fields(old: Sequence[FieldContent], new: Sequence[FieldContent]) ->
     return {"compatible": True, "changes": changes, "fences": []}
 
 
+def _unjudged(old: Sequence[FieldContent], new: Sequence[FieldContent], reason: str) -> dict[str, Any]:
+    """Name the columns that differ between schemas which no table could have."""
+    sides = [{field.name: field for field in fields} for fields in (old, new)]
+    changes = []
+    for name in sorted(sides[0].keys() | sides[1].keys()):
+        one, two = (side.get(name) for side in sides)
+        if one != two:
+            kind = (
+                ChangeKind.ADDED if one is None else ChangeKind.DELETED if two is None else ChangeKind.RETYPED
+            )
+            types = {"old": one.type if one else None, "new": two.type if two else None}
+            changes.append(
+                {
+                    "path": name,
+                    "kind": kind.value,
+                    **types,
+                    "permitted": False,
+                    "fencesReaders": True,
+                    "reason": reason,
+                }
+            )
+    return {"compatible": not changes, "changes": changes, "fences": []}
+
+
 def _show(
     change: Change, numbering: _Numbering, stopped: set[tuple[ChangeKind, tuple[int, ...]]] | None
 ) -> dict[str, Any]:
-    """Return a change as JSON. Where the whole is refused, its kind alone tells whether readers are stopped."""
+    """Return a change as JSON. Where the whole is refused, its kind alone says whether readers stop."""
     old, new = numbering.types(change.ids[-1])
     obstacle = _FENCED_BY.get(change.kind)
     fences = obstacle is not None and (stopped is None or (obstacle, change.ids) in stopped)
@@ -125,6 +153,8 @@ class _Numbering:
         self.ids: dict[tuple[str, ...], int] = {}
         self.texts: tuple[dict[int, str | None], dict[int, str | None]] = ({}, {})
         self.unknown: dict[int, list[str | None]] = {}
+        self.names: dict[tuple[str, ...], str] = {}
+        self.taken: dict[tuple[str, ...], set[str]] = {}
 
     def schema(self, fields: Sequence[FieldContent], side: int) -> Schema | None:
         """Return a schema for the old side, 0, or the new one, 1; None if there are no fields."""
@@ -145,7 +175,17 @@ class _Numbering:
             inside = (*path, name)
             number = self.ids.setdefault(inside, len(self.ids) + 1)
             self.texts[side][number] = unique[name].type
-            yield Field(number, name, self._type(unique[name], inside, side))
+            yield Field(number, self._name(inside), self._type(unique[name], inside, side))
+
+    def _name(self, path: tuple[str, ...]) -> str:
+        """Return a name that a column may have: others know `a` beside `A`, and what is not printed."""
+        if path not in self.names:
+            plain = path[-1] if path[-1].isprintable() else path[-1].encode("unicode_escape").decode()
+            taken = self.taken.setdefault(path[:-1], set())
+            spellings = itertools.chain([plain], (f"{plain} ({number})" for number in itertools.count(2)))
+            self.names[path] = next(name for name in spellings if name.lower() not in taken)
+            taken.add(self.names[path].lower())
+        return self.names[path]
 
     def _type(self, field: FieldContent, path: tuple[str, ...], side: int) -> Type:
         text = " ".join((field.type or "").lower().split())

@@ -7,7 +7,7 @@ import hmac
 import ipaddress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
 
 from instar.errors import UsageError
 from instar.service.bodies import BadRequestError
@@ -15,7 +15,7 @@ from instar.service.bodies import BadRequestError
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Guard", "is_loopback", "read_tokens"]
+__all__ = ["Guard", "is_foreign", "is_loopback", "read_tokens"]
 
 SCOPES: Final = frozenset({"read", "write"})
 _LEAST_LENGTH: Final = 16
@@ -87,12 +87,24 @@ class Guard:
         """Without tokens, refuse what other web pages send through the browser of who sits here."""
         if self.tokens is not None:
             return
-        host = urlsplit(f"//{headers.get('host', '')}").hostname or ""
+        host = _split(f"//{headers.get('host', '')}").hostname or ""
         if not is_loopback(host):
             raise BadRequestError(403, "without tokens, this service answers only to localhost")
-        origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc != headers.get("host"):
+        if is_foreign(headers):
             raise BadRequestError(403, "without tokens, this service does not answer to other web pages")
+
+
+def is_foreign(headers: Mapping[str, str]) -> bool:
+    """Whether a browser says that another web page has sent this."""
+    origin = headers.get("origin")
+    return origin is not None and _split(origin).netloc != headers.get("host")
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError:
+        raise BadRequestError(400, "the headers Host and Origin are not those of a browser") from None
 
 
 def _digest(token: str) -> str:

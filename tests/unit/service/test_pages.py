@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import threading
 from typing import TYPE_CHECKING, Any
@@ -48,7 +49,7 @@ def _fill(database: Database) -> None:
                   ]),
         run_event("START", 25, 3, job="load orders"),
         run_event("FAIL", 30, 3, job="load orders"),
-        run_event("COMPLETE", 40, 4, job="report", inputs=[dataset("orders")],
+        run_event("COMPLETE", 40, 4, job="report", inputs=[dataset("orders"), dataset("raw")],
                   outputs=[dataset("totals", "day date, sum bigint")]),
         run_event("COMPLETE", 50, 5, job=_EVIL, inputs=[dataset("orders")],
                   outputs=[dataset(_EVIL, "a int")]),
@@ -155,6 +156,9 @@ def test_the_graph_can_be_dragged_and_followed(page: Page, site: str) -> None:
     page.goto(f"{site}/dataset?ns=db&name=orders")
     page.wait_for_selector("g.node.here")
     assert page.locator("g.node").count() >= 5
+    lines = page.locator("path.edge").evaluate_all("some => some.map(one => one.getAttribute('d'))")
+    ends = [re.findall(r"-?[0-9.]+", line) for line in lines]
+    assert all(float(end[0]) < float(end[-2]) for end in ends), "edges go from left to right"
     before = page.locator("g.node.here").get_attribute("transform")
     box = page.locator("g.node.here rect").bounding_box()
     assert box is not None

@@ -53,6 +53,28 @@ def test_types_that_nobody_knows_are_compared_as_they_are_written(service: Clien
     ]
 
 
+def test_schemas_that_no_table_could_have_are_compared_too(service: Client) -> None:
+    """Names that differ in case, or cannot be printed, and endless nesting never make an event fail."""
+    deep: dict[str, Any] = {"name": "a", "type": "int"}
+    for _ in range(120):
+        deep = {"name": "a", "type": "struct", "fields": [deep]}
+    odd = [{"name": "a", "type": "int"}, {"name": "A", "type": "int"}, {"name": "b\u202e", "type": "int"}]
+    service.tell(run_event("COMPLETE", 1, 1, outputs=[dataset("x", schema={"fields": odd})]))
+    policy = {"compatibility": "full"}
+    assert service.put("/api/v1/namespaces/db/datasets/x/compatibility", json=policy).status_code == 200
+    service.tell(run_event("COMPLETE", 2, 2, outputs=[dataset("x", schema={"fields": odd[:2]})]))
+    service.tell(run_event("COMPLETE", 3, 3, outputs=[dataset("x", schema={"fields": [deep, odd[1]]})]))
+    third, second, first = (
+        one["version"] for one in service.ask("/namespaces/db/datasets/x/schema-versions")["schemaVersions"]
+    )
+    base = "/namespaces/db/datasets/x/schema-versions"
+    (change,) = service.ask(f"{base}/{first}/diff/{second}")["changes"]
+    assert (change["path"], change["kind"]) == ("`b\\u202e`", "deleted")
+    (change,) = service.ask(f"{base}/{second}/diff/{third}")["changes"]
+    assert (change["path"], change["permitted"]) == ("a", False)
+    assert service.ask("/namespaces/db/datasets/x/alerts")["totalCount"] == 2
+
+
 def test_a_policy_that_is_broken_raises_an_alert(service: Client) -> None:
     """Backward allows what the rules permit, full allows nothing that fences a reader; none allows all."""
     service.tell(run_event("COMPLETE", 1, 1, outputs=[dataset("x", "a int, b int")]))

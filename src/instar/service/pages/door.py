@@ -11,11 +11,12 @@ import secrets
 import threading
 import time
 from typing import TYPE_CHECKING, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs
 
 from starlette.requests import Request
 from starlette.responses import Response
 
+from instar.service.auth import is_foreign
 from instar.service.bodies import BadRequestError, read_body
 
 if TYPE_CHECKING:
@@ -109,8 +110,7 @@ class Door:
 
 def _check_origin(request: Request) -> None:
     """Refuse a form that a page of somebody else has sent."""
-    origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != request.headers.get("host"):
+    if is_foreign(request.headers):
         raise BadRequestError(403, "this form was sent by another web page")
 
 
@@ -133,7 +133,7 @@ def _moved(target: str, cookie: str) -> Response:
 
 
 def _cookie(request: Request, value: str, seconds: int) -> str:
-    secure = "; Secure" if request.url.scheme == "https" else ""
+    secure = "; Secure" if request.scope["scheme"] == "https" else ""
     return f"{COOKIE}={value}; Path=/; Max-Age={seconds}; HttpOnly; SameSite=Lax{secure}"
 
 
