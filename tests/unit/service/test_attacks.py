@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["database_url", "postgres"]
 
-ODD = ["\0", "\uffff", "\U0001f600", "\u202e", "\x1b", "'\"--", "%s{}"]
+ODD = ["\0", "\uffff", "\u202e", "%s{}'\""]
 LISTS = (
     "/namespaces", "/namespaces/db/datasets", "/namespaces/jobs/jobs", "/jobs", "/search?q=x",
     "/events/lineage", "/sources", "/tags", "/alerts", "/namespaces/db/datasets/x",
@@ -31,16 +32,30 @@ LISTS = (
 )  # fmt: skip
 
 
-@pytest.fixture
-def attacked(database_url: str) -> Iterator[Client]:
+@contextmanager
+def attacking(url: str) -> Iterator[Client]:
     """Serve with pages, and show in the end that everything can still be read."""
-    with running(database_url, pages=True) as client:
+    with running(url, pages=True) as client:
         client.tell(run_event("COMPLETE", 1, 99, inputs=[dataset("y")], outputs=[dataset("x", "a int")]))
         yield client
         for path in LISTS:
             assert client.get(f"/api/v1{path}").status_code == 200, path
         for page in ("/", "/dataset?ns=db&name=x", "/job?ns=jobs&name=job", "/graph.json?node=dataset:db:x"):
             assert client.get(page).status_code == 200, page
+
+
+@pytest.fixture
+def attacked(database_url: str) -> Iterator[Client]:
+    """Attack a service on each kind of database."""
+    with attacking(database_url) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def attacked_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Client]:
+    """Attack one service again and again."""
+    with attacking(f"sqlite:///{tmp_path_factory.mktemp('attacks')}/lineage.db") as client:
+        yield client
 
 
 def check(response: httpx.Response, what: object) -> None:
@@ -74,7 +89,7 @@ def test_odd_characters_anywhere_in_an_event(attacked: Client) -> None:
             check(attacked.post("/api/v1/lineage", json={**run_event("COMPLETE", 5, 6), **change}), change)
 
 
-def test_wrong_types_anywhere_in_an_event(attacked: Client) -> None:
+def test_wrong_types_anywhere_in_an_event(attacked_sqlite: Client) -> None:
     """A facet that is not what its name promises is refused, or kept and shown as it is."""
     for wrong in (None, 3, [3], {"a": 3}, ""):
         for facet in (
@@ -96,10 +111,10 @@ def test_wrong_types_anywhere_in_an_event(attacked: Client) -> None:
             ):
                 one = {"namespace": "db", "name": "x", "facets": {facet: {inner: wrong}}}
                 event = run_event("COMPLETE", 6, 7, outputs=[one])
-                check(attacked.post("/api/v1/lineage", json=event), (facet, inner, wrong))
+                check(attacked_sqlite.post("/api/v1/lineage", json=event), (facet, inner, wrong))
         for where in ("run", "job", "inputs", "outputs", "eventTime", "schemaURL"):
             event = {**run_event("COMPLETE", 6, 8), where: wrong}
-            check(attacked.post("/api/v1/lineage", json=event), (where, wrong))
+            check(attacked_sqlite.post("/api/v1/lineage", json=event), (where, wrong))
         job_facets = {name: {"processingType": wrong, "url": wrong, "description": wrong}
                       for name in ("jobType", "sourceCodeLocation", "documentation")}  # fmt: skip
         run_facets = {
@@ -108,13 +123,13 @@ def test_wrong_types_anywhere_in_an_event(attacked: Client) -> None:
             "errorMessage": {},
         }
         event = run_event("COMPLETE", 6, 9, facets=run_facets, job_facets=job_facets)
-        check(attacked.post("/api/v1/lineage", json=event), wrong)
+        check(attacked_sqlite.post("/api/v1/lineage", json=event), wrong)
         for path in ("namespaces/n", "sources/s", "tags/t", "namespaces/db/datasets/x/compatibility",
                      "namespaces/db/datasets/z", "namespaces/jobs/jobs/z"):  # fmt: skip
             body = {"ownerName": wrong, "type": wrong, "connectionUrl": wrong, "description": wrong,
                     "compatibility": wrong, "webhookUrl": wrong, "physicalName": wrong}  # fmt: skip
             for sent in (body, wrong):
-                check(attacked.put(f"/api/v1/{path}", content=json.dumps(sent)), (path, sent))
+                check(attacked_sqlite.put(f"/api/v1/{path}", content=json.dumps(sent)), (path, sent))
 
 
 @pytest.mark.parametrize(
@@ -126,28 +141,28 @@ def test_wrong_types_anywhere_in_an_event(attacked: Client) -> None:
         "9999-12-31T23:59:59-14:00",
     ],
 )
-def test_times_at_the_end_of_the_calendar_are_refused(attacked: Client, time: str) -> None:
+def test_times_at_the_end_of_the_calendar_are_refused(attacked_sqlite: Client, time: str) -> None:
     """A time that cannot be shown in another zone, or a moment before, would spoil every list that has it."""
     event = {**run_event("COMPLETE", 1, 2, inputs=[dataset("new")]), "eventTime": time}
-    assert attacked.post("/api/v1/lineage", json=event).status_code == 422
+    assert attacked_sqlite.post("/api/v1/lineage", json=event).status_code == 422
     for mark in ("start", "complete"):
         run = f"/api/v1/jobs/runs/00000000-0000-0000-0000-000000000063/{mark}"
-        check(attacked.post(run, params={"at": time}), time)
+        check(attacked_sqlite.post(run, params={"at": time}), time)
 
 
-def test_large_and_deep_events_end(attacked: Client) -> None:
+def test_large_and_deep_events_end(attacked_sqlite: Client) -> None:
     """Thousands of columns are stored, and what would keep all others waiting is refused."""
     fields = ",".join(f"c{number} int" for number in range(3000))
-    attacked.tell(run_event("COMPLETE", 7, 10, outputs=[dataset("wide", fields)]))
+    attacked_sqlite.tell(run_event("COMPLETE", 7, 10, outputs=[dataset("wide", fields)]))
     deep: dict[str, Any] = {"name": "a"}
     for _ in range(100):
         deep = {"name": "a", "type": "struct", "fields": [deep]}
-    attacked.tell(run_event("COMPLETE", 7, 11, outputs=[dataset("deep", schema={"fields": [deep]})]))
+    attacked_sqlite.tell(run_event("COMPLETE", 7, 11, outputs=[dataset("deep", schema={"fields": [deep]})]))
     many = [{"namespace": "db", "name": f"d{number}"} for number in range(5001)]
-    refused = attacked.post("/api/v1/lineage", json=run_event("COMPLETE", 7, 12, outputs=many))
+    refused = attacked_sqlite.post("/api/v1/lineage", json=run_event("COMPLETE", 7, 12, outputs=many))
     assert (refused.status_code, "5001 datasets" in refused.text) == (422, True)
     twice = [dataset("x", "a int, a string, A"), dataset("x", "b int"), dataset("x")]
-    attacked.tell(run_event("COMPLETE", 7, 13, inputs=twice, outputs=twice))
+    attacked_sqlite.tell(run_event("COMPLETE", 7, 13, inputs=twice, outputs=twice))
 
 
 def test_odd_queries_and_paths(attacked: Client) -> None:
@@ -155,18 +170,18 @@ def test_odd_queries_and_paths(attacked: Client) -> None:
     queries = (
         "limit=-1", "limit=99999999999999999999", "offset=9223372036854775807", "offset=9007199254740992",
         "limit=1.5", "limit=%00", "depth=-1", "depth=99999999999999999", "nodeId=%00", "nodeId=%ff",
-        "nodeId=dataset::", "nodeId=" + "a:" * 2000, "q=%25_%5c", "q=%00", "sort=x", "filter=x", "before=x",
+        "nodeId=dataset::", "nodeId=" + "a:" * 2000, "q=%25_%5c", "q=%00", "sort=x", "before=x",
         "after=2026-01-01", "before=9999-12-31T23:59:59Z", "runId=%00", "runId=x", "withDownstream=maybe",
         "asOf=0001-01-01T00:00:00Z", "lastRunStates=X", "namespace=%00", "&".join(["limit=1"] * 2000),
         "page=99999999999999999999",
     )  # fmt: skip
     for query in queries:
-        for path in (*(path.partition("?")[0] for path in LISTS[3:6] + LISTS[10:]), "/runlineage/upstream"):
+        for path in (*(path.partition("?")[0] for path in LISTS[3:6] + LISTS[11:15]), "/runlineage/upstream"):
             check(attacked.get(f"/api/v1{path}?{query}"), (path, query))
         for page in ("/", "/dataset", "/job", "/graph.json"):
             response = attacked.get(f"{page}?{query}&ns=db&name=x&old=%00&new=x&node=dataset:db:x")
             assert response.status_code < 500, (page, query)
-    for name in ("%00", "%ff", "%2e%2e", "x" * 3000, "a%0d%0ab", "%zz", "%F0%9F%98%80"):
+    for name in ("%00", "%ff", "x" * 3000, "a%0d%0ab", "%zz"):
         for path in (
             "namespaces/{}",
             "namespaces/db/datasets/{}/versions/{}",
@@ -174,7 +189,7 @@ def test_odd_queries_and_paths(attacked: Client) -> None:
             "tags/{}",
             "{}",
         ):
-            for method in ("GET", "PUT", "POST", "DELETE", "PATCH", "OPTIONS"):
+            for method in ("GET", "PUT", "POST", "PATCH"):
                 target = f"/api/v1/{path.replace('{}', name)}"
                 check(attacked.request(method, target, content=b"{}"), (method, target[:60]))
 
@@ -192,9 +207,9 @@ def test_odd_queries_and_paths(attacked: Client) -> None:
         b"POST /sign-in HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: 0",
     ],
 )
-def test_requests_that_no_client_would_send(attacked: Client, request_line: bytes) -> None:
+def test_requests_that_no_client_would_send(attacked_sqlite: Client, request_line: bytes) -> None:
     """Bytes that are no proper request are answered, and not with 5xx."""
-    address = "127.0.0.1", int(attacked.url.rpartition(":")[2])
+    address = "127.0.0.1", int(attacked_sqlite.url.rpartition(":")[2])
     with socket.create_connection(address) as connection:
         connection.sendall(request_line + b"\r\nConnection: close\r\n\r\n")
         answer = b""
