@@ -31,6 +31,7 @@ from instar.table.log.history import CommitList, describe_entry, schema_of
 from instar.table.read.filter import Filter
 from instar.table.read.moments import find_time
 from instar.table.read.order import arrange_parts
+from instar.table.read.unbounded import find_unbounded
 from instar.table.write.adopt import adopt_files
 from instar.table.write.evolving import Evolution
 from instar.table.write.restore import restore_rows
@@ -491,6 +492,15 @@ class Table:
             now = self._services.clock()
             parsed = [Filter.parse(one, state.history.latest, now) for one in asked]
             return forecast_filters(self._services, state, find_goals(state, full=True), parsed)
+
+    def unbounded(self) -> list[str]:
+        """Return the columns whose bounds are not known in some part: filters on them skip nothing there.
+
+        Parts of very wide tables have room for the statistics of their first columns, and of those that they
+        are sorted by. Lists and maps never have bounds, and are not named.
+        """
+        with self._log.pinned() as state:
+            return find_unbounded(self._services.chunks, state)
 
     def is_ordered(self, columns: Sequence[str]) -> bool:
         """Whether the rows can be read sorted by some columns in a single pass, part after part.

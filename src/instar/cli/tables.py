@@ -35,6 +35,8 @@ if TYPE_CHECKING:
     from instar.state import ConfigValue
     from instar.table.housekeeping.forecast import TableCondition
 
+_NAMED: Final = 5
+"""How many of many columns are named."""
 _READERS: Final = 16
 """How many tables are looked at side by side."""
 _NEAR_MS: Final = 60_000
@@ -150,10 +152,10 @@ def describe(
     """Show what a table is: its schema, times, size and options, its state, and what is to be done."""
     with open_store(store, consensus) as opened:
         found = opened.table(table)
-        facts, condition = _facts(found), found.condition()
+        facts, condition, unbounded = _facts(found), found.condition(), found.unbounded()
     if as_json:
         told = condition._asdict() | {"work": dict(condition.work)}
-        print_json(facts._asdict() | {"condition": told})
+        print_json(facts._asdict() | {"condition": told, "unbounded": unbounded})
         return
     size = f"{format_count(facts.parts, 'part')}, {format_bytes(facts.bytes)}"
     updates = "" if facts.updates == facts.rows else f" ({format_count(facts.updates, 'update')})"
@@ -169,10 +171,18 @@ def describe(
         ("since, upper", f"{facts.since}, {facts.upper}"),
         ("holds", held),
         *_condition_lines(condition),
+        ("without bounds", _some(unbounded) or "-"),
         ("options", ", ".join(f"{name}={value}" for name, value in facts.options.items()) or "-"),
         ("state", f"seqno {facts.seqno}"),
     ]
     print_table(("table", facts.name), lines)
+
+
+def _some(names: list[str]) -> str:
+    """Name some columns, and how many there are."""
+    shown = ", ".join(names[:_NAMED])
+    many = f"{shown} … {names[-1]} ({len(names):,} columns)"
+    return shown if len(names) <= _NAMED else many
 
 
 def _condition_lines(condition: TableCondition) -> list[tuple[str, str]]:

@@ -235,3 +235,16 @@ def test_tables_are_counted_in_rows(lake: Path) -> None:
     assert answer("tables")[0]["rows"] == answer("describe", "t")["rows"] == 2
     assert "2 rows (5 updates) in 2 parts" in said("describe", "t")
     assert "k (upserts replace by it, appends do not check it)" in said("describe", "t")
+
+
+def test_columns_without_bounds_are_named(lake: Path) -> None:
+    """What a wide table cannot skip by is said; a column without values lacks nothing."""
+    with library.open(lake) as store:
+        wide = store.create_table("wide", ", ".join(f"c{at} bigint" for at in range(2000)))
+        wide.append(pa.table({f"c{at}": [at + 2**40] for at in range(2000)}))
+        store.create_table("t", "a int, b string, l array<int>").append([{"a": 1, "l": [1]}])
+    found = answer("describe", "wide")["unbounded"]
+    assert found[-1] == "c1999"
+    assert "c100" not in found
+    assert f"… c1999 ({len(found):,} columns)" in said("describe", "wide")
+    assert answer("describe", "t")["unbounded"] == []

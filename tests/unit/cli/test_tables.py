@@ -62,6 +62,7 @@ def test_tables_and_describe_agree(store: str) -> None:
     described = ask(store, "describe", "billing/events")
     assert isinstance(described, dict)
     assert described.pop("condition")["parts"] == 0
+    assert described.pop("unbounded") == []
     assert listed == [described]
     assert "billing/events" in instar("tables", "billing/", "--store", store).stdout
     assert ask(store, "tables", "other/") == []
