@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from soak.changes import run_changes
 from soak.clocks import run_clocks
 from soak.histories import run_histories
 from soak.kills import run_kills
@@ -88,6 +89,7 @@ SOAKS: Final = {
     "histories": Soak("random histories of a table against a model that shares no code", run_histories),
     "kills": Soak("writers killed in the middle of puts to S3", run_kills),
     "races": Soak("two compactions and two writers on one table at once", run_races),
+    "changes": Soak("processes that delete, upsert and add rows of the same parts at once", run_changes),
     "clocks": Soak("machines with wrong clocks on one table", run_clocks),
     "queries": Soak("queries of every kind on one session, and what they leave behind", _queries),
     "settings": Soak("every setting of Spark, alone and together", _settings),

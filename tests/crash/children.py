@@ -25,6 +25,7 @@ import instar.storage.postgres  # before the first fork, although only some need
 from instar.table import begin_write
 from instar.table.log import rollup, table_log
 from instar.table.write import append
+from tests.crash.changing import change_for_ever, change_many, look_at_changes, prepare_changes
 from tests.tables import all_rows, find_missing, make_parts
 
 if TYPE_CHECKING:
@@ -196,7 +197,9 @@ def kill_one(task: Task) -> dict[str, Any]:
         def say(text: str) -> None:
             os.write(speak, f"{text}\n".encode())
 
-        {"commits": work_for_ever, "compaction": compact_for_ever}[task.get("work", "commits")](task, say)
+        {"commits": work_for_ever, "changes": change_for_ever, "compaction": compact_for_ever}[
+            task.get("work", "commits")
+        ](task, say)
 
     child, hear = in_a_child(work)
     heard = b""
@@ -215,7 +218,14 @@ def answer(task: Task) -> list[dict[str, Any]]:
     """Do what a line asks for, in as many children as it says."""
     if task["do"] == "kill":
         return [kill_one(task)]
-    call = {"look": look, "rows": look_at_rows, "commit": commit_many}[task["do"]]
+    call = {
+        "look": look,
+        "rows": look_at_rows,
+        "commit": commit_many,
+        "prepare": prepare_changes,
+        "change": change_many,
+        "look at changes": look_at_changes,
+    }[task["do"]]
 
     def start(seed: int) -> tuple[int, int]:
         return in_a_child(lambda speak: os.write(speak, json.dumps(call({**task, "seed": seed})).encode()))

@@ -17,8 +17,8 @@ from instar.table.read.counting import count_matching, count_rows
 from instar.table.read.filter import Filter
 from instar.table.read.lookup import lookup_rows
 from instar.table.read.moments import check_existed, find_time
+from instar.table.read.reading import read_filtered, read_snapshot
 from instar.table.read.report import report_scan
-from instar.table.read.rows import read_filtered, read_snapshot
 from instar.table.read.snapshot import plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ class Snapshot:
         if columns is not None:
             plan = plan._replace(reader=plan.reader._replace(schema=self.schema.select(columns)))
         if where is None:
-            return self._hold(read_snapshot(self._services.blob, plan))
+            return self._hold(read_snapshot(self._services, plan))
         return self._hold(read_filtered(self._services, plan, self._filter(where), self._policy()))
 
     def head(

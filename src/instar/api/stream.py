@@ -365,7 +365,7 @@ class StreamSnapshot:
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """Yield the rows batch by batch, table by table from the oldest to the newest."""
-        yield from read_tables(self._handle.services.blob, self._plans, self._schema, self._cut)
+        yield from read_tables(self._handle.services, self._plans, self._schema, self._cut)
 
     def close(self) -> None:
         """Give its lease back: a vacuum may then delete what only this snapshot needs."""

@@ -5,7 +5,7 @@ from instar.parts.adopting import adopted_stats, check_foreign, foreign_nanos
 from instar.parts.choice import RowChoice
 from instar.parts.clustering import cluster_rows, clustered_run, sample_rows
 from instar.parts.conform import Conformer, conform
-from instar.parts.consolidate import consolidate, expand, snapshot_rows
+from instar.parts.consolidate import consolidate, expand, group_rows, snapshot_rows
 from instar.parts.curve import Curve
 from instar.parts.foreign import ForeignFile, inspect_file
 from instar.parts.incoming import (
@@ -67,6 +67,7 @@ __all__ = [
     "expand",
     "fit_budget",
     "foreign_nanos",
+    "group_rows",
     "inspect_file",
     "key_stats",
     "may_overlap",

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from instar.parts.keys import Column
     from instar.schema import Schema
 
-__all__ = ["consolidate", "expand", "snapshot_rows"]
+__all__ = ["consolidate", "expand", "group_rows", "snapshot_rows"]
 
 _SAFE_SUM: Final = 2.0**62
 _PIECE: Final = 1 << 20
@@ -68,6 +68,12 @@ def consolidate(updates: pa.Table, schema: Schema) -> pa.Table:
     kept = updates.take(pa.array(firsts[left]))
     at = kept.schema.get_field_index(DIFF)
     return kept.set_column(at, kept.schema.field(at), pa.array(sums[left]))
+
+
+def group_rows(rows: pa.Table, schema: Schema) -> npt.NDArray[np.int64]:
+    """Return a number for each row, from 0: equal rows have the same."""
+    rows = rows.combine_chunks()
+    return arrange(rows.num_rows, _columns(rows, schema)).ranks()
 
 
 def expand(counted: pa.Table) -> Iterator[pa.RecordBatch]:

@@ -90,7 +90,7 @@ def copy_in_process(handle: StreamHandle, plan: CopyPlan, held: ExitStack) -> tu
     routed: dict[TablePlace, list[pa.RecordBatch]] = {}
     count = 0
     blob = handle.services.blob
-    whole = read_tables(blob, plan.plans, plan.schema, None)
+    whole = read_tables(handle.services, plan.plans, plan.schema, None)
     for batch in chain(whole, read_mixed(blob, plan.mixed, plan.schema)):
         count += batch.num_rows
         for place, rows in route(batch, at, plan.periods, FOREVER):

@@ -23,7 +23,8 @@ from instar.stream.routing import event_times
 from instar.stream.stamp import find_stamp
 from instar.stream.united import unite
 from instar.stream.writing import finish_pending
-from instar.table.read.rows import read_snapshot, read_written
+from instar.table.read.reading import read_snapshot
+from instar.table.read.rows import read_written
 from instar.table.read.snapshot import Reader, check_fence, plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     from instar.stream.catalog import Catalog, TableRecord
     from instar.stream.handle import StreamHandle
     from instar.stream.kinds import Kind
-    from instar.table import Lease, LeaseKeeper, TableLog
+    from instar.table import Lease, LeaseKeeper, Services, TableLog
     from instar.table.read.snapshot import SnapshotPlan
 
 __all__ = [
@@ -126,19 +127,19 @@ def find_cut(catalog: Catalog, kind: Kind, span: Span) -> Cut | None:
 
 
 def read_tables(
-    blob: Blob, plans: Iterable[SnapshotPlan], schema: Schema, cut: Cut | None
+    services: Services, plans: Iterable[SnapshotPlan], schema: Schema, cut: Cut | None
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of tables under one schema, those of a range only."""
     if cut is None:
         for plan in plans:
-            yield from read_snapshot(blob, plan)
+            yield from read_snapshot(services, plan)
         return
     has_time = any(field.id == cut.field.id for field in schema.fields)
     wide = schema if has_time else Schema((*schema.fields, cut.field))
     at = next(at for at, field in enumerate(wide.fields) if field.id == cut.field.id)
     shown = list(range(len(schema.fields)))
     for plan in plans:
-        for batch in read_snapshot(blob, plan._replace(reader=plan.reader._replace(schema=wide))):
+        for batch in read_snapshot(services, plan._replace(reader=plan.reader._replace(schema=wide))):
             times, there = event_times(batch.column(at))
             if cut.span.start is not None:
                 there &= times >= cut.span.start

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final
 from instar.table.log.leases import LeaseKeeper
 from instar.table.log.manifest import ChunkReader
 from instar.table.read.audit import Audits
+from instar.table.read.settled import Settled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -70,6 +71,7 @@ class Services:
     """Options of tables that do not say otherwise."""
     chunks: ChunkReader = field(init=False)
     audits: Audits = field(init=False, default_factory=Audits)
+    settled: Settled = field(init=False, default_factory=Settled)
     leases: LeaseKeeper = field(init=False)
     turns: dict[str, Turn] = field(init=False, default_factory=dict)
     """The upkeep of tables, by their ids."""

@@ -33,7 +33,7 @@ from instar.table.write.append import begin_write, move_since
 from instar.table.write.store import LocalRows
 from tests.properties.schema.data import batch_of, random_rows
 from tests.properties.schema.strategies import Ids, draw_fields, draw_legal
-from tests.properties.tables.model import Model, row_key
+from tests.properties.tables.model import Model, row_key, value_key
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -227,6 +227,61 @@ class History:
                 list(LocalRows(rows).store(writer.plan(latest), updates=False))
                 raise _CrashError
 
+    def update(self, session: SparkSession | None = None) -> None:
+        """Set a column to null, or to another of its type, in rows that have, or have not, a value."""
+        latest = self.model.latest
+        asked = self.random.choice(latest.fields)
+        null = self.random.random() < 0.5
+        into = self.random.choice(latest.fields)
+        same = [it for it in latest.fields if it.type == into.type and it.nullable <= into.nullable]
+        source = self.random.choice([*same, None] if into.nullable else same)
+        value = "null" if source is None else quote_name(source.name)
+        where = f"{quote_name(asked.name)} is {'' if null else 'not '}null"
+        try:
+            commit = self.table.update({quote_name(into.name): value}, where, session)
+        except UsageError:
+            assert session is None  # not every type can be worked out without Spark
+            return
+        for row, count in self.model.counted():
+            if (row[asked.id] is None) == null:
+                self.model.add([row], commit.ts, -count)
+                other = row | {into.id: None if source is None else row[source.id]}
+                self.model.add([other], commit.ts, count)
+
+    def merge(self) -> None:
+        """Merge rows by one column: others of the same value go or change, and what is new is added."""
+        latest = self.model.latest
+        on = self.random.choice([it for it in latest.fields if not _has_map(it.type)] or [None])
+        if on is None:
+            return
+        here = self.model.counted()
+        given: dict[object, Row] = {}
+        for drawn in self.new_rows(latest, 4):
+            row = drawn | ({on.id: self.random.choice(here).row[on.id]} if here else {})
+            chosen = row if self.random.random() < 0.5 else drawn
+            given[value_key(chosen[on.id], on.type)] = chosen
+        asked = self.random.choice(latest.fields)
+        goes = f"target.{quote_name(asked.name)} is null"
+        data = self.give(updates_table(list(given.values()), latest, self.random), latest)
+        merge = self.table.merge(data, [quote_name(on.name)])
+        merge = merge.when_matched_delete(goes).when_matched_update().when_not_matched_insert()
+        sweeps = self.random.random() < 0.3
+        try:
+            commit = (merge.when_not_matched_by_source_delete(goes) if sweeps else merge).execute()
+        except UsageError:
+            assert not hasattr(data, "sparkSession")  # not every type can be worked out without Spark
+            return
+        new = dict(given)
+        for row, count in here:
+            partner = given.get(value_key(row[on.id], on.type))
+            new.pop(value_key(row[on.id], on.type), None)
+            if row[asked.id] is None and (partner is not None or sweeps):
+                self.model.add([row], commit.ts, -count)
+            elif partner is not None:
+                self.model.add([row], commit.ts, -count)
+                self.model.add([partner], commit.ts, count)
+        self.model.add(new.values(), commit.ts)
+
     def evolve(self, schema: Schema) -> None:
         """Make a schema the latest."""
         latest_id = len(self.model.schemas) - 1
@@ -297,7 +352,7 @@ def draw_history(
     log = create_table(services, name, first, order_by=order_by, key=key)
     history = History(Table(services, log), Model([first]), ids, draw(st.integers(0, 2**32 - 1)), forms)
     steps = ["append", "append", "apply", "apply", "evolve", "evolve", *["upsert"] * bool(key)]
-    steps += ["delete"]
+    steps += ["delete", "update", "merge"]
     if care:
         steps += [
             "adopt",
@@ -321,6 +376,10 @@ def draw_history(
                 history.upsert()
             case "delete":
                 history.delete(draw(st.sampled_from((session, None))))
+            case "update":
+                history.update(draw(st.sampled_from((session, None))))
+            case "merge":
+                history.merge()
             case "evolve":
                 history.evolve(draw_legal(draw, history.model.latest, ids))
             case "adopt":

@@ -31,6 +31,7 @@ many = settings(max_examples=max(150, settings().max_examples // 10))
 def _small_parts() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("instar.table.write.append.PartLimits", lambda: SMALL)
+        patch.setattr("instar.parts.write.ROW_GROUP_ROWS", 3)
         patch.setattr("instar.table.log.table_log.time", StillTime())
         yield
 

@@ -6,6 +6,7 @@ from collections import Counter
 from functools import reduce
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import Phase, given, settings
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Iterator, Sequence
     from pathlib import Path
 
-    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.schema import Type
@@ -42,6 +42,7 @@ def _small_and_quick(spark: SparkSession) -> Iterator[None]:
         spark.conf.set(name, value)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("instar.table.write.append.PartLimits", lambda: SMALL)
+        patch.setattr("instar.parts.write.ROW_GROUP_ROWS", 3)
         yield
     for name in quick:
         spark.conf.unset(name)
@@ -128,7 +129,9 @@ def check_reader(
     together = reduce(lambda left, right: left.unionAll(right), map(snapshot, times))
     assert [field.nullable for field in together.schema][:-1] == [field.nullable for field in seen.fields]
     expected = {at: rows for at in times if (rows := model.rows(at, seen))}
-    assert keys_by_time(together.toArrow(), seen) == expected
+    # PySpark's own way to a table fails on structs that are null in maps, if their members may not be.
+    batches = together._collect_as_arrow()  # type: ignore[operator]
+    assert keys_by_time(pa.Table.from_batches(batches), seen) == expected
 
 
 @some

@@ -27,10 +27,17 @@ _indexes: WeakValueDictionary[int, PartIndex] = WeakValueDictionary()
 
 
 class FileGroup(NamedTuple):
-    """Files, as (path, size), that share the values of the partition columns."""
+    """Files, as (path, size), that share the values of the partition columns; each may have a number."""
 
     values: tuple[str | int | bytes | None, ...]
     files: list[tuple[str, int]]
+    numbers: Sequence[int] | None = None
+
+    @property
+    def numbered(self) -> list[tuple[str, int, int]]:
+        """The files with their numbers, which are 0 for those that have none."""
+        numbers = [0] * len(self.files) if self.numbers is None else self.numbers
+        return [(*file, number) for file, number in zip(self.files, numbers, strict=True)]
 
 
 class Listing(NamedTuple):
@@ -120,7 +127,7 @@ class PartIndex:
         """Return the parts that a query with these filters reads."""
         groups, keeper = self._source.files(Filters(self._gateway, partition_filters, data_filters))
         return self._gateway.seq(
-            [self._gateway.directory(group.values, group.files, keeper) for group in groups]
+            [self._gateway.directory(group.values, group.numbered, keeper) for group in groups]
         )
 
     @relayed

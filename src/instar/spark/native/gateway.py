@@ -64,11 +64,19 @@ class Gateway:
         self._status_class = self.jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus")
         self._system = self.jvm.java.lang.System
         self._none = self.jvm.scala.Option.empty()
+        self._data_type = self.jvm.org.apache.spark.sql.types.DataType
+        self._path = self.jvm.org.apache.hadoop.fs.Path
+        self._expressions = self.jvm.org.apache.spark.sql.classic.ExpressionUtils
+        self._literal = self.jvm.org.apache.spark.sql.catalyst.expressions.Literal
+        self._unsafe_array = self.jvm.org.apache.spark.sql.catalyst.expressions.UnsafeArrayData
+        self._static_invoke = self.jvm.org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
+        self._byte_array = self.jvm.java.lang.Class.forName("org.apache.spark.unsafe.types.ByteArray")
+        self._byte_buffer = self.jvm.java.nio.ByteBuffer
         self._utf8 = self.jvm.org.apache.spark.unsafe.types.UTF8String
 
     def schema(self, json: str) -> Any:  # noqa: ANN401 -- a Java object
         """Return a Spark schema from its JSON."""
-        return self.jvm.org.apache.spark.sql.types.DataType.fromJson(json)
+        return self._data_type.fromJson(json)
 
     def seq(self, items: Sequence[Any]) -> Any:  # noqa: ANN401 -- a Java object
         """Return a Scala sequence."""
@@ -91,15 +99,17 @@ class Gateway:
 
     def path(self, text: str) -> Any:  # noqa: ANN401 -- a Java object
         """Return a Hadoop path."""
-        return self.jvm.org.apache.hadoop.fs.Path(text)
+        return self._path(text)
 
     def directory(
         self,
         values: Sequence[str | int | bytes | None],
-        files: Sequence[tuple[str, int]],
+        files: Sequence[tuple[str, int, int]],
         keeper: object = None,
     ) -> Any:  # noqa: ANN401 -- a Java object
-        """Return files, given as (path, size), with the values of their partition columns.
+        """Return files, given as (path, size, number), with the values of their partition columns.
+
+        A file's number is what Spark is told for the time at which it was modified, in milliseconds.
 
         The first file carries the keeper in its metadata, which is in everything that Spark makes of a
         listing. Only an `EventObject`, which leaves its source behind, can also go to executors.
@@ -118,20 +128,15 @@ class Gateway:
     def long_array(self, data: bytes, count: int) -> Column:
         """Return so many big-endian numbers of 64 bits as a constant that Spark indexes in one step."""
         numbers = self._py4j.new_array(self.jvm.long, count)
-        self.jvm.java.nio.ByteBuffer.wrap(data).asLongBuffer().get(numbers)
-        expressions = self.jvm.org.apache.spark.sql.catalyst.expressions
-        kind = self.jvm.org.apache.spark.sql.types.ArrayType(self.schema('"long"'), False)  # noqa: FBT003
-        return self._column(
-            expressions.Literal(expressions.UnsafeArrayData.fromPrimitiveArray(numbers), kind)
-        )
+        self._byte_buffer.wrap(data).asLongBuffer().get(numbers)
+        kind = self.schema('{"type": "array", "elementType": "long", "containsNull": false}')
+        return self._column(self._literal(self._unsafe_array.fromPrimitiveArray(numbers), kind))
 
     def first_long(self, binary: Column) -> Column:
         """Return the first eight bytes of a binary as a big-endian number."""
-        expressions = self.jvm.org.apache.spark.sql.catalyst.expressions
-        child = self.jvm.org.apache.spark.sql.classic.ExpressionUtils.expression(binary._jc)  # noqa: SLF001
-        owner = self.jvm.java.lang.Class.forName("org.apache.spark.unsafe.types.ByteArray")
-        call = expressions.objects.StaticInvoke(
-            owner,
+        child = self._expressions.expression(binary._jc)  # noqa: SLF001 -- PySpark has no public way to it
+        call = self._static_invoke(
+            self._byte_array,
             self.schema('"long"'),
             "getPrefix",
             self.seq([child]),
@@ -149,7 +154,7 @@ class Gateway:
         return self._column(self.jvm.org.apache.spark.sql.catalyst.expressions.KnownNotNull(child))
 
     def _column(self, expression: Any) -> Column:  # noqa: ANN401 -- a Java object
-        return Column(self.jvm.org.apache.spark.sql.classic.ExpressionUtils.column(expression))
+        return Column(self._expressions.column(expression))
 
     def running_query(self) -> tuple[int, int] | None:
         """Return the ids of the execution and of the query that Spark is asking for, if it says so.
@@ -188,9 +193,9 @@ class Gateway:
         """Whether an execution has not ended yet."""
         return self._executions.getQueryExecution(execution) is not None
 
-    def _statuses(self, files: Sequence[tuple[str, int]]) -> Any:  # noqa: ANN401 -- a Java array
+    def _statuses(self, files: Sequence[tuple[str, int, int]]) -> Any:  # noqa: ANN401 -- a Java array
         """Make all file statuses in one call: Hadoop reads them from bytes, in its own wire format."""
-        data = struct.pack(">i", len(files)) + b"".join(_status(path, size) for path, size in files)
+        data = struct.pack(">i", len(files)) + b"".join(_status(*file) for file in files)
         read = self._array_writable(self._status_class)
         read.readFields(self._data_input(self._bytes_input(data)))
         statuses = self._py4j.new_array(self._status, len(files))
@@ -209,7 +214,7 @@ def gateway_of(spark: SparkSession) -> Gateway:
     return found
 
 
-def _status(path: str, size: int) -> bytes:
+def _status(path: str, size: int, number: int) -> bytes:
     """Encode a `FileStatusProto`: type, path, length, permission, owner, group, modification time."""
     name = path.encode()
     message = b"".join(
@@ -218,6 +223,7 @@ def _status(path: str, size: int) -> bytes:
             _tag(2, _BYTES) + _varint(len(name)) + name,
             _tag(3, _VARINT) + _varint(size),
             _CONSTANT,
+            _tag(7, _VARINT) + _varint(number),
         )
     )
     return struct.pack(">i", len(message)) + message
@@ -242,6 +248,5 @@ _CONSTANT: Final = b"".join(
         _tag(4, _BYTES) + _varint(len(_PERMISSION)) + _PERMISSION,
         _tag(5, _BYTES) + _varint(0),
         _tag(6, _BYTES) + _varint(0),
-        _tag(7, _VARINT) + _varint(0),
     )
 )

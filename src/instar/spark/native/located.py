@@ -13,9 +13,8 @@ from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
-from instar.spark.native.relation import field_json, parts_frame, shown_column
+from instar.spark.native.relation import parts_frame, show
 from instar.spark.native.scan_source import Branch, SnapshotSource
-from instar.spark.native.taken import POSITIONS, not_taken
 from instar.spark.workers import map_in_arrow
 from instar.state.retractions import encode_bitmap
 
@@ -49,11 +48,11 @@ def located_frame(spark: SparkSession, services: Services, plan: SnapshotPlan, p
         fields,
         source,
         widened=widened,
-        partitions=[field_json(PART, "integer"), field_json(POSITIONS, "binary")],
-        left=not_taken(source.words),
-        row=ROW,
+        partitions=source.partitions,
+        leave_out=source.leave_out,
+        places=(PART, ROW),
     )
-    return frame.select(*[shown_column(field) for field in fields], PART, ROW)
+    return show(frame, fields, PART, ROW)
 
 
 def positions_of(frame: DataFrame, plan: SnapshotPlan) -> dict[Place, BitMap]:

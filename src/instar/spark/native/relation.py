@@ -22,6 +22,7 @@ from instar.spark.native.file_index import PartIndex
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import column_name
 from instar.spark.native.relay import install
+from instar.spark.native.taken import file_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -31,8 +32,17 @@ if TYPE_CHECKING:
     from instar.spark.native.adopted import FileLayout
     from instar.spark.native.file_index import FileSource
     from instar.spark.native.gateway import Gateway
+    from instar.spark.native.taken import Leaving
 
-__all__ = ["field_json", "looks_physical", "make_relation", "parts_frame", "shown_column", "struct_json"]
+__all__ = [
+    "field_json",
+    "looks_physical",
+    "make_relation",
+    "parts_frame",
+    "show",
+    "shown_column",
+    "struct_json",
+]
 
 _PHYSICAL: Final = re.compile(r"f\d+", re.IGNORECASE)
 _OPTIONS: Final = {
@@ -57,14 +67,14 @@ def parts_frame(  # noqa: PLR0913 -- each is something that a frame may have
     widened: frozenset[int] = frozenset(),
     partitions: Sequence[dict[str, Any]] = (),
     extra: Sequence[dict[str, Any]] = (),
-    left: Column | None = None,
-    row: str | None = None,
+    leave_out: Leaving | None = None,
+    places: tuple[str, str] | None = None,
 ) -> DataFrame:
     """Return a frame over physical columns: fields, `extra` ones, and `partitions` that come with files.
 
-    `left` is a condition on rows that may look at where they are in their file; under the name `row` that is
-    a column too. `widened` are the ids of
-    fields that Spark must not push filters on, see `widened_decimals`.
+    `leave_out` leaves out rows by where they are. Under two names, `places`, the number of a
+    row's file and its position there are columns too. `widened` are the ids of fields that Spark must not
+    push filters on, see `widened_decimals`.
     """
     install()
     gateway = gateway_of(spark)
@@ -79,8 +89,8 @@ def parts_frame(  # noqa: PLR0913 -- each is something that a frame may have
             layout,
             partitions,
             extra=extra,
-            left=left,
-            row=row,
+            leave_out=leave_out,
+            places=places,
         )
         for layout in layouts
     ]
@@ -90,13 +100,18 @@ def parts_frame(  # noqa: PLR0913 -- each is something that a frame may have
     schema = gateway.schema(struct_json([*physical, *extra]))
     relation = make_relation(gateway, PartIndex(gateway, label, struct_json(partitions), source), schema)
     frame = DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
-    if left is not None:
-        frame = frame.where(left)
-    if row is not None:
-        frame = frame.select("*", F.col("_metadata.row_index").alias(row))
+    if leave_out is not None:
+        frame = leave_out(frame)
+    if places is not None:
+        frame = frame.select("*", *_place_columns(*places))
     renamed = {column_name(field_id, widened): field_name(field_id) for field_id in sorted(widened)}
     frame = frame.withColumnsRenamed(renamed) if renamed else frame
     return reduce(DataFrame.unionByName, [frame, *adopted])
+
+
+def _place_columns(part: str, row: str) -> list[Column]:
+    """Return the number of a row's file, and the row's position there, under two names."""
+    return [file_number().cast("int").alias(part), F.col("_metadata.row_index").alias(row)]
 
 
 def _adopted_frame(  # noqa: PLR0913 -- as above
@@ -109,16 +124,16 @@ def _adopted_frame(  # noqa: PLR0913 -- as above
     partitions: Sequence[dict[str, Any]],
     *,
     extra: Sequence[dict[str, Any]],
-    left: Column | None,
-    row: str | None,
+    leave_out: Leaving | None,
+    places: tuple[str, str] | None,
 ) -> DataFrame:
     """Return the same columns of files that others wrote, which are found by name."""
     schema = gateway.schema(struct_json(stored_json(layout)))
     told = struct_json([*partitions, *told_json(layout)])
     relation = make_relation(gateway, PartIndex(gateway, f"{label} adopted", told, source), schema)
     frame = DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
-    if left is not None:
-        frame = frame.where(left)
+    if leave_out is not None:
+        frame = leave_out(frame)
     values = [(field, value_column(layout, field, physical=looks_physical(field.type))) for field in fields]
     return frame.select(
         *[
@@ -127,7 +142,7 @@ def _adopted_frame(  # noqa: PLR0913 -- as above
         ],
         *[F.lit(None).cast(column["type"]).alias(column["name"]) for column in extra],
         *[F.col(column["name"]) for column in partitions],
-        *([] if row is None else [F.col("_metadata.row_index").alias(row)]),
+        *([] if places is None else _place_columns(*places)),
     )
 
 
@@ -147,6 +162,15 @@ def make_relation(gateway: Gateway, index: PartIndex, schema: Any) -> Any:  # no
 def struct_json(fields: Sequence[dict[str, Any]]) -> str:
     """Return a schema as Spark's JSON."""
     return json.dumps({"type": "struct", "fields": list(fields)})
+
+
+def show(frame: DataFrame, fields: Sequence[Field], *others: str) -> DataFrame:
+    """Return a frame of physical columns under the reader's names, and other columns as they are."""
+    if any(looks_physical(field.type) for field in fields):
+        return frame.select(*[shown_column(field) for field in fields], *others)
+    # As text, which takes one call into the JVM: each column that is made here takes dozens.
+    named = [f"{field_name(field.id)} AS `{field.name.replace('`', '``')}`" for field in fields]
+    return frame.selectExpr(*named, *others)
 
 
 def shown_column(field: Field) -> Column:

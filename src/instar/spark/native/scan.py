@@ -6,21 +6,23 @@ consolidated are read with their times and diffs and added up.
 
 from __future__ import annotations
 
+from functools import reduce
 from typing import TYPE_CHECKING, Final
 
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 from instar.spark.native.adding import add_up
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
-from instar.spark.native.relation import field_json, parts_frame, shown_column
+from instar.spark.native.relation import field_json, parts_frame, show
 from instar.spark.native.scan_source import Branch, SnapshotSource
-from instar.spark.native.taken import POSITIONS, not_taken
+from instar.spark.native.settle import settle_on_spark
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pyspark.sql import Column, DataFrame, SparkSession
+    from pyspark.sql import Column, SparkSession
 
     from instar.schema import Field
     from instar.spark.native.scan_source import ScanSource
@@ -43,6 +45,7 @@ def snapshot_frame(
     options: Mapping[str, ConfigValue | None] | None = None,
 ) -> DataFrame:
     """Return the rows of a snapshot, which is held as long as the frame; `options` are for its queries."""
+    plan = settle_on_spark(spark, services, plan, pin)
     fields = plan.reader.schema.fields
 
     def source(branch: Branch, read: Sequence[Field]) -> ScanSource:
@@ -52,11 +55,15 @@ def snapshot_frame(
     history = plan.state.history
     widened = widened_decimals(history, (*fields, *history.latest.fields))
     whole, taken = (len(branch.parts(plan)) for branch in (Branch.SCAN, Branch.TAKEN))
-    scan = scan_frame(spark, f"{label} ({whole} parts)", fields, source(Branch.SCAN, fields), widened)
+    frames = []
+    if whole or not taken:
+        frames.append(
+            scan_frame(spark, f"{label} ({whole} parts)", fields, source(Branch.SCAN, fields), widened)
+        )
     if taken:
         retracted = f"{label} ({taken} parts less retracted rows)"
-        less = taken_frame(spark, retracted, fields, source(Branch.TAKEN, fields), widened, in_plan=True)
-        scan = scan.unionAll(less) if whole else less
+        frames.append(taken_frame(spark, retracted, fields, source(Branch.TAKEN, fields), widened))
+    scan = reduce(DataFrame.unionAll, frames)
     if not plan.merge:
         return scan
     read = {field.id for field in fields}
@@ -79,7 +86,7 @@ def scan_frame(
 ) -> DataFrame:
     """Return the rows of parts as they are."""
     frame = parts_frame(spark, label, fields, source, widened=widened)
-    return frame.select([shown_column(field) for field in fields])
+    return show(frame, fields)
 
 
 def taken_frame(
@@ -88,14 +95,18 @@ def taken_frame(
     fields: Sequence[Field],
     source: ScanSource,
     widened: frozenset[int],
-    *,
-    in_plan: bool = False,
 ) -> DataFrame:
     """Return the rows of parts less those that were retracted by position."""
-    partitions = [field_json(POSITIONS, "integer" if in_plan else "binary")]
-    left = not_taken(source.words)
-    frame = parts_frame(spark, label, fields, source, widened=widened, partitions=partitions, left=left)
-    return frame.select([shown_column(field) for field in fields])
+    frame = parts_frame(
+        spark,
+        label,
+        fields,
+        source,
+        widened=widened,
+        partitions=source.partitions,
+        leave_out=source.leave_out,
+    )
+    return show(frame, fields)
 
 
 def merge_frame(
@@ -130,7 +141,7 @@ def later_frame(
 ) -> DataFrame:
     """Return the rows of parts, all of which were added once, that are later than a time."""
     frame = _updates(spark, label, fields, source, widened).where(_time() > since)
-    return frame.select([shown_column(field) for field in fields])
+    return show(frame, fields)
 
 
 def _updates(
@@ -144,9 +155,9 @@ def _updates(
         fields,
         source,
         widened=widened,
-        partitions=[*partitions, field_json(POSITIONS, "binary")],
+        partitions=[*partitions, *source.partitions],
         extra=[field_json(name, "long") for name in ("_ts", "_diff")],
-        left=not_taken(source.words),
+        leave_out=source.leave_out,
     )
 
 

@@ -6,11 +6,9 @@ for ever; a view that follows its table (`views.py`) answers from the state of e
 
 from __future__ import annotations
 
-import itertools
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from enum import Enum
-from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -22,7 +20,8 @@ from instar.spark.native.audit import check_skipped
 from instar.spark.native.file_index import FileGroup, FileSource, Listing, TableOrigin
 from instar.spark.native.file_systems import locator, translator
 from instar.spark.native.names import by_column_name
-from instar.spark.native.taken import lay_out, words_in_file, words_in_plan
+from instar.spark.native.relation import field_json
+from instar.spark.native.taken import POSITIONS, lay_out, leaving_in_plan, leaving_with_files
 from instar.state.chunk import TIMES
 from instar.stream.stamp import dataset_name
 from instar.table.log.pin import Pin
@@ -33,13 +32,15 @@ from instar.table.read.report import report_scan
 from instar.table.read.selection import select_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+
+    from pyroaring import BitMap
 
     from instar.schema import Field
     from instar.spark.native.adopted import FileLayout
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
-    from instar.spark.native.taken import Words
+    from instar.spark.native.taken import Leaving
     from instar.state import ConfigValue, TableState
     from instar.table import Services
     from instar.table.log.part_set import PartSet
@@ -60,6 +61,9 @@ _ROW_BY_ROW: Final = {
     "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
 }
 """Settings that, if they are not this, make Spark read row by row where there are nested fields."""
+_MOST_IN_PLAN: Final = 16 * 1024 * 1024
+"""How many bytes of bits a plan may have; it is sent to every task."""
+_MOST_WITH_FILES: Final = 256 * 1024
 _BY_ID: Final = "spark.sql.parquet.fieldId.read.enabled"
 _CASE: Final = "spark.sql.caseSensitive"
 _LOOKERS: Final = 8
@@ -106,9 +110,10 @@ class ScanSource(FileSource):
         self._fields = fields
         self._options = options
         self._nested = any(isinstance(field.type, Struct | List | Map) for field in fields)
-        self._numbered = np.zeros(0, np.int64)  # which live part each part of the whole branch is
-        self.words: Words = words_in_file(gateway)
-        """Where the bits of retracted rows are."""
+        self.leave_out: Leaving = leaving_with_files(gateway)
+        """Leaves out rows that are retracted by position."""
+        self.partitions: Sequence[dict[str, Any]] = (field_json(POSITIONS, "binary"),)
+        """The partition columns that this needs."""
         self._largest: tuple[PartSet, list[FileGroup]] | None = None
         self._layout: FileLayout | None = None
         self._split: tuple[PartSet, Mapping[FileLayout | None, PartSet]] | None = None
@@ -209,30 +214,22 @@ class ScanSource(FileSource):
             for file, values in zip(files, told, strict=True):
                 together.setdefault(values, FileGroup(values, [])).files.append(file)
             return list(together.values())
-        positions = self._positions(parts)
-        if self._branch is Branch.LOCATED:
-            numbers = np.searchsorted(self._numbered, np.flatnonzero(parts.mask)).tolist()
-            return [
-                FileGroup((number, positions.get(at), *told[at]), [files[at]])
-                for at, number in enumerate(numbers)
-            ]
-        if self._branch is Branch.TAKEN:
-            return [FileGroup((positions[at], *told[at]), [file]) for at, file in enumerate(files)]
-        constants = [_time_and_diff(times) for times in parts.columns[TIMES].to_pylist()]
-        order = sorted(range(len(files)), key=lambda at: (at in positions, constants[at], str(told[at])))
-        groups = [
-            FileGroup((*constants[at], positions[at], *told[at]), [files[at]])
-            for at in order
-            if at in positions
-        ]
-        rest = [at for at in order if at not in positions]
-        for (values, more), members in groupby(rest, lambda at: (constants[at], told[at])):
-            groups.append(FileGroup((*values, None, *more), [files[at] for at in members]))
+        numbers = self._numbers(parts)
+        batch: list[tuple[str, ...]] = [()] * len(files)
+        if self._branch is Branch.MERGE:
+            batch = [_time_and_diff(times) for times in parts.columns[TIMES].to_pylist()]
+        rows, positions = parts.rows.to_pylist(), parts.positions if self.partitions else {}
+        groups = []
+        for own in _bundles(list(zip(batch, told, strict=True)), rows, positions):
+            held = {at: positions[number] for at, number in enumerate(own) if number in positions}
+            bits = lay_out([numbers[at] for at in own], [rows[at] for at in own], held) if held else None
+            values = *batch[own[0]], *((bits,) if self.partitions else ()), *told[own[0]]
+            groups.append(FileGroup(values, [files[at] for at in own], [numbers[at] for at in own]))
         return groups
 
-    def _positions(self, parts: PartSet) -> Mapping[int, bytes | int]:
-        """Return the value of the partition column for the rows that are retracted of each part."""
-        return _words_of_parts(parts)
+    def _numbers(self, parts: PartSet) -> list[int]:
+        """Return the number of each part among those of the whole branch."""
+        return list(range(len(parts)))
 
 
 class SnapshotSource(ScanSource):
@@ -252,18 +249,16 @@ class SnapshotSource(ScanSource):
         self._plan = plan
         self._pin = pin  # held as long as Spark knows of this source
         parts = branch.parts(plan)
-        self._numbered = np.flatnonzero(parts.mask)
-        self._starts: dict[str, int] = {}
-        if branch is Branch.TAKEN:
-            pieces = list(_words_of_parts(parts).values())
-            starts = itertools.accumulate((len(piece) // 8 for piece in pieces), initial=0)
-            self._starts = dict(zip(parts.keys, starts, strict=False))
-            self.words = words_in_plan(gateway, pieces)
+        self._live = np.flatnonzero(parts.mask)
+        if branch in {Branch.TAKEN, Branch.LOCATED} and parts:
+            data = lay_out(range(len(parts)), parts.rows.to_pylist(), parts.positions)
+            if len(data) <= _MOST_IN_PLAN:
+                self.leave_out = leaving_in_plan(gateway, data)
+                self.partitions = ()
 
-    def _positions(self, parts: PartSet) -> Mapping[int, bytes | int]:
-        if self._branch is not Branch.TAKEN:
-            return super()._positions(parts)
-        return {at: self._starts[key] for at, key in enumerate(parts.keys)}
+    def _numbers(self, parts: PartSet) -> list[int]:
+        numbers: list[int] = np.searchsorted(self._live, np.flatnonzero(parts.mask)).tolist()
+        return numbers
 
     def files(self, filters: Filters) -> Listing:
         """Return the files of the snapshot that a query with these filters reads."""
@@ -292,9 +287,27 @@ class SnapshotSource(ScanSource):
         return self.origin_in(self._plan.state)
 
 
-def _words_of_parts(parts: PartSet) -> dict[int, bytes]:
-    """Return the bits of retracted rows of those parts that have any."""
-    return {at: lay_out(own, parts.rows[at].as_py()) for at, own in parts.positions.items()}
+def _bundles(
+    values: Sequence[Hashable], rows: Sequence[int], positions: Mapping[int, BitMap]
+) -> Iterator[list[int]]:
+    """Yield which files go together: those with the same values, and not too many words.
+
+    Each task of Spark is sent the words of all files that go with those that it reads.
+    """
+    together: dict[Hashable, list[int]] = {}
+    for at, value in enumerate(values):
+        together.setdefault(value, []).append(at)
+    for members in together.values():
+        bundle: list[int] = []
+        size = 0
+        for at in members:
+            more = rows[at] // 8 if at in positions else 0
+            if bundle and size + more > _MOST_WITH_FILES:
+                yield bundle
+                bundle, size = [], 0
+            bundle.append(at)
+            size += more
+        yield bundle
 
 
 def _time_and_diff(times: Mapping[str, Any]) -> tuple[str, ...]:

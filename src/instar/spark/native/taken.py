@@ -1,8 +1,10 @@
 """Rows that were retracted by position, as Spark leaves them out: one test of a bit for each row.
 
-The bits of a part are words of 64. First come entries for blocks of 4,096 rows each: where in the words the
-bits of the block begin, or 0 if no row of it is retracted. So the words grow with what is retracted, and
-hardly with the part. They travel in the plan, or with the file as the value of a partition column.
+Files have numbers, and bits are in words of 64. The first word is the number of the first file, and one for
+each file follows: where its own words begin, or far behind the end if no row of it is retracted. These begin
+with an entry for each block of 4,096 rows: where, from there, the bits of the block begin. Blocks of which no
+row is retracted share one that is all zeros. So the words grow with what is retracted, and hardly with the
+files. They travel in the plan of a query, or with the files as the value of a partition column.
 """
 
 from __future__ import annotations
@@ -11,60 +13,97 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    import numpy.typing as npt
     from pyroaring import BitMap
+    from pyspark.sql import Column, DataFrame
 
     from instar.spark.native.gateway import Gateway
 
-__all__ = ["POSITIONS", "Words", "lay_out", "not_taken", "words_in_file", "words_in_plan"]
+__all__ = ["POSITIONS", "Leaving", "file_number", "lay_out", "leaving_in_plan", "leaving_with_files"]
 
 POSITIONS: Final = "_positions"
-"""The partition column: the words of the part, or where they begin among those of all parts."""
-
-Words = Callable[[Column], Column]
-"""Gives the word at a position of the words of the part that a row is in."""
+"""The partition column: the words of the files that have this value."""
 
 _BLOCK: Final = 4096
 _WORD: Final = 64
 _BIG_ENDIAN: Final = np.dtype(">i8")
+_NOWHERE: Final = 2**27
+"""An index behind all words, times eight still a number of 32 bits."""
+_WORDS: Final = "_words"
+_ROW: Final = "_metadata.row_index"
+_NUMBER: Final = "unix_millis(_metadata.file_modification_time)"
+
+Leaving = Callable[["DataFrame"], "DataFrame"]
+"""Leaves the rows out of a frame that are retracted by position."""
 
 
-def lay_out(positions: BitMap, rows: int) -> bytes:
-    """Return the words of a part, each with its highest byte and bit first."""
+def lay_out(numbers: Sequence[int], rows: Sequence[int], positions: Mapping[int, BitMap]) -> bytes:
+    """Return the words of files, each word with its highest byte and bit first.
+
+    `numbers` are those of the files, in ascending order, and `rows` tell how many each has; `positions` are
+    by where the file is in these lists.
+    """
+    first = numbers[0]
+    starts = np.full(numbers[-1] - first + 2, _NOWHERE, _BIG_ENDIAN)
+    starts[0] = first
+    pieces = []
+    end = len(starts)
+    for at, own in positions.items():
+        starts[numbers[at] - first + 1] = end
+        pieces.append(_lay_out_file(own, rows[at]))
+        end += len(pieces[-1]) // _BIG_ENDIAN.itemsize
+    return b"".join([starts.tobytes(), *pieces])
+
+
+def _lay_out_file(positions: BitMap, rows: int) -> bytes:
     at = np.frombuffer(positions.to_array(), np.uint32).astype(np.int64)
     blocks, rank = np.unique(at // _BLOCK, return_inverse=True)
-    entries = np.zeros(-(-rows // _BLOCK), _BIG_ENDIAN)
-    entries[blocks] = len(entries) + np.arange(len(blocks)) * (_BLOCK // _WORD)
-    bits = np.zeros(len(blocks) * _BLOCK, np.bool_)
-    bits[rank * _BLOCK + at % _BLOCK] = True
+    count = -(-rows // _BLOCK)
+    entries = np.full(count, count, _BIG_ENDIAN)  # of zeros only
+    entries[blocks] = count + (np.arange(len(blocks)) + 1) * (_BLOCK // _WORD)
+    bits: npt.NDArray[np.bool_] = np.zeros((len(blocks) + 1) * _BLOCK, np.bool_)
+    bits[(rank + 1) * _BLOCK + at % _BLOCK] = True
     return entries.tobytes() + np.packbits(bits).tobytes()
 
 
-def not_taken(words: Words) -> Column:
-    """Return the condition that a row is not retracted."""
-    row = F.col("_metadata.row_index")
-    entry = words(F.shiftright(row, 12))
-    word = words(entry + F.shiftright(row, 6).bitwiseAND(F.lit(_BLOCK // _WORD - 1)))
-    bit = F.call_function("shiftleft", word, row.bitwiseAND(F.lit(_WORD - 1)).cast("int")) < 0
-    return ~F.coalesce((entry != 0) & bit, F.lit(False))  # noqa: FBT003 -- a column of falses
+def file_number() -> Column:
+    """Return the number of the file that a row is in: what the file's time of modification was said to be."""
+    return F.expr(_NUMBER)
 
 
-def words_in_plan(gateway: Gateway, pieces: Sequence[bytes]) -> Words:
-    """Put the words of all parts into the plan; the partition column says where those of a part begin."""
-    data = b"".join(pieces)
+def leaving_in_plan(gateway: Gateway, data: bytes) -> Leaving:
+    """Put words into the plan."""
     words = gateway.long_array(data, len(data) // _BIG_ENDIAN.itemsize)
-    return lambda at: F.get(words, (F.col(POSITIONS) + at).cast("int"))
+    first = int(np.frombuffer(data, _BIG_ENDIAN, 1)[0])
+    start = f"get({_WORDS}, cast({_NUMBER} - {first - 1} as int))"
+    entry = f"get({_WORDS}, cast({start} + shiftright({_ROW}, 12) as int))"
+    word = f"get({_WORDS}, cast({start} + {entry} + (shiftright({_ROW}, 6) & {_BLOCK // _WORD - 1}) as int))"
+    # As one text, which is one call into the JVM, where building it from columns takes hundreds.
+    left = F.expr(f"not coalesce(shiftleft({word}, cast({_ROW} & {_WORD - 1} as int)) < 0, false)")
+    return lambda frame: frame.withColumn(_WORDS, words).where(left).drop(_WORDS)
 
 
-def words_in_file(gateway: Gateway) -> Words:
-    """Find the words of a part in the partition column, which is binary, and null for parts without any."""
+def leaving_with_files(gateway: Gateway) -> Leaving:
+    """Find words in the partition column, which is binary, and null where nothing is retracted."""
 
-    def word(at: Column) -> Column:
-        return gateway.first_long(F.substring(F.col(POSITIONS), (at * 8 + 1).cast("int"), F.lit(8)))
+    def word(at: str) -> Column:
+        return gateway.first_long(F.expr(f"substring({POSITIONS}, cast(({at}) * 8 + 1 as int), 8)"))
 
-    return word
+    def leave(frame: DataFrame) -> DataFrame:
+        steps = {
+            "_first": "0",
+            "_start": f"{_NUMBER} - _first + 1",
+            "_entry": f"_start + shiftright({_ROW}, 12)",
+            "_word": f"_start + _entry + (shiftright({_ROW}, 6) & {_BLOCK // _WORD - 1})",
+        }
+        for name, at in steps.items():
+            frame = frame.withColumn(name, word(at))
+        left = f"not coalesce(shiftleft(_word, cast({_ROW} & {_WORD - 1} as int)) < 0, false)"
+        return frame.where(left).drop(*steps)
+
+    return leave

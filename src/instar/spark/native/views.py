@@ -22,8 +22,10 @@ from instar.spark.native.names import by_column_name, widened_decimals
 from instar.spark.native.plans import columns_read
 from instar.spark.native.scan import merge_frame, scan_frame, taken_frame
 from instar.spark.native.scan_source import Branch, ScanSource
+from instar.spark.native.settle import may_settle_here
 from instar.state.chunk import FILES, PLACES, TIMES
 from instar.table.log.manifest import load_parts
+from instar.table.read.settle import settle
 from instar.table.read.snapshot import plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
@@ -141,7 +143,8 @@ class _Following:
         self, state: TableState, narrow: Callable[[TableState], Reader | None] | None
     ) -> SnapshotPlan:
         try:
-            return plan_snapshot(self._services.chunks, state, self._reader, None)
+            plan = plan_snapshot(self._services.chunks, state, self._reader, None)
+            return settle(self._services, plan) if may_settle_here(plan) else plan
         except ReaderFencedError:
             reader = None if narrow is None else narrow(state)
             if reader is None:

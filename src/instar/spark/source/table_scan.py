@@ -25,6 +25,7 @@ from instar.table.read.audit import resolve_policy
 from instar.table.read.filter import Filter
 from instar.table.read.listen import plan_changes
 from instar.table.read.rows import filter_plan, matching_rows
+from instar.table.read.settle import settle
 from instar.table.read.snapshot import plan_snapshot
 
 if TYPE_CHECKING:
@@ -90,6 +91,7 @@ class TableScan(DataSourceReader):
         if self._options.where is not None:
             condition = Filter.parse(self._options.where, self._reader.whole, services.clock())
             plan = filter_plan(services, plan, condition, resolve_policy(plan.state.options))
+        plan = settle(services, plan, condition)
         return list(snapshot_tasks(services.blob, plan, condition))
 
     def _changes(self, services: Services, state: TableState) -> list[InputPartition]:

@@ -6,7 +6,7 @@ once: the rows that go have to be the rows that come.
 
 from __future__ import annotations
 
-from functools import reduce
+from functools import partial, reduce
 from operator import and_
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -15,22 +15,24 @@ from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 from instar.errors import ConflictError, UsageError
 from instar.parts import DIFF
+from instar.schema import Schema
 from instar.schema.paths import quote_name
 from instar.spark.native.located import PART, ROW, located_frame, positions_of
 from instar.spark.native.scan import snapshot_frame
 from instar.spark.problems import expression_errors
+from instar.spark.write.keys import plan_keys_of
 from instar.spark.write.store import FrameRows
 from instar.table.read.snapshot import plan_snapshot, resolve_reader
-from instar.table.write.merge import SOURCE, TARGET, When, check_clauses, default_values
+from instar.table.write.merge import SOURCE, TARGET, When, check_clauses, check_given, default_values
 from instar.table.write.rows import RowChange, batches_since, change_rows
 from instar.table.write.update import check_settings
+from instar.table.write.upsert import check_keys_since
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
-    from instar.schema import Schema
     from instar.state import TableState
     from instar.table import Committed, Services, TableLog
     from instar.table.log.pin import Pin
@@ -59,7 +61,8 @@ def update_rows(
     def updating(pin: Pin) -> RowChange:
         latest = pin.state.history.latest
         check_settings(latest, values)
-        rows = _rows(spark, services, pin)
+        plan = plan_snapshot(services.chunks, pin.state, resolve_reader(pin.state, None, None), None)
+        rows = _rows(spark, services, plan, pin)
         gone = rows.frame.where("true" if where is None else where).localCheckpoint()
         named = {latest.load_column(name).name: text for name, text in values.items()}
         columns = [
@@ -80,23 +83,28 @@ def merge_frame_into(
     """Merge a frame."""
     spark = data.sparkSession
     names = {name.lower(): name for name in data.columns}
-    missing = [name for name in on if name.lower() not in names]
-    if missing:
-        raise UsageError(f"the data has no column `{missing[0]}`, by which it is to be merged")
+    data = data.localCheckpoint()
     source = data.select(F.struct(*[F.col(quote_name(name)) for name in data.columns]).alias(SOURCE))
-    source = source.localCheckpoint()
 
     def merging(pin: Pin) -> RowChange:
         latest = pin.state.history.latest
         check_clauses(latest, on, clauses)
-        rows = _rows(spark, services, pin)
+        key = [latest.load_column(name) for name in on]
+        check_given(Schema(tuple(key)), names)
+        sweeps = any(clause.when is When.NOT_MATCHED_BY_SOURCE_DELETE for clause in clauses)
+        plan = plan_snapshot(services.chunks, pin.state, resolve_reader(pin.state, None, None), None)
+        check: Callable[[TableState], None] = partial(_check_unchanged, pin.state)
+        if not sweeps:
+            plan, stats = plan_keys_of(data, services, plan, [field.id for field in key])
+            check = partial(check_keys_since, pin.state, stats)
+        rows = _rows(spark, services, plan, pin)
         columns = [F.col(quote_name(field.name)) for field in latest.fields]
         target = rows.frame.select(F.struct(*columns).alias(TARGET), PART, ROW)
         same = [
-            F.col(f"{TARGET}.{quote_name(latest.load_column(name).name)}").eqNullSafe(
-                F.col(f"{SOURCE}.{quote_name(names[name.lower()])}")
+            F.col(f"{TARGET}.{quote_name(field.name)}").eqNullSafe(
+                F.col(f"{SOURCE}.{quote_name(names[field.name.lower()])}")
             )
-            for name in on
+            for field in key
         ]
         pairs = _chosen(target.join(source, reduce(and_, same)), clauses, _MATCHED).localCheckpoint()
         if not pairs.groupBy(PART, ROW).count().where("count > 1").isEmpty():
@@ -106,12 +114,10 @@ def merge_frame_into(
         absent = source.join(target, reduce(and_, same), "left_anti")
         new = _chosen(absent, clauses, {When.NOT_MATCHED_INSERT})
         gone = [pairs.select(f"{TARGET}.*", PART, ROW)]
-        by_source = {When.NOT_MATCHED_BY_SOURCE_DELETE}
-        if any(clause.when in by_source for clause in clauses):
+        if sweeps:
             others = target.join(source, reduce(and_, same), "left_anti")
-            gone.append(
-                _chosen(others, clauses, by_source).localCheckpoint().select(f"{TARGET}.*", PART, ROW)
-            )
+            swept = _chosen(others, clauses, {When.NOT_MATCHED_BY_SOURCE_DELETE}).localCheckpoint()
+            gone.append(swept.select(f"{TARGET}.*", PART, ROW))
         added = [
             frame.where(F.col(_CLAUSE) == at).select(_values(clause, latest, data.columns))
             for at, clause in enumerate(clauses)
@@ -119,7 +125,7 @@ def merge_frame_into(
             if clause.when in {When.MATCHED_UPDATE, When.NOT_MATCHED_INSERT}
         ]
         change = _change(rows.plan, reduce(lambda left, right: left.unionAll(right), gone), added, latest)
-        return change._replace(check=lambda current: _check_unchanged(pin.state, current))
+        return change._replace(check=check)
 
     return change_rows(services, log, "merge into", merging)
 
@@ -147,10 +153,8 @@ def _values(clause: Clause, latest: Schema, given: Sequence[str]) -> list[Column
     return [F.expr(text).alias(name) for name, text in {**old, **named}.items()]
 
 
-def _rows(spark: SparkSession, services: Services, pin: Pin) -> _Rows:
-    """Return all rows that are there, with their places."""
-    state = pin.state
-    plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
+def _rows(spark: SparkSession, services: Services, plan: SnapshotPlan, pin: Pin) -> _Rows:
+    """Return all rows of a plan, with their places."""
     located = located_frame(spark, services, plan, pin)
     if not plan.merge:
         return _Rows(located, plan)

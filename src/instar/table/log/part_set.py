@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 import numpy as np
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 __all__ = ["Mask", "PartSet", "PartTimes", "WrittenPart", "keep_rows"]
 
 Mask = np.ndarray[tuple[int], np.dtype[np.bool_]]
+
+_ORDINAL_BITS: Final = 32
 
 
 class PartTimes(NamedTuple):
@@ -86,21 +88,21 @@ class PartSet:
         known = PartSet(self.columns, self.rows, self.mask, retractions or None)
         if not retractions:
             return known
+        touched = np.flatnonzero(known.partly)
+        rows = self.rows.to_numpy()
         gone = np.zeros(len(self), dtype=bool)
-        for at in np.flatnonzero(known.partly):
-            gone[at] = retractions.rows(known.place(int(at))) == self.rows[int(at)].as_py()
+        gone[touched] = [retractions.rows(place) for place in known.places(touched)] == rows[touched]
         return known.keep(~gone)
 
-    @property
+    @cached_property
     def partly(self) -> Mask:
         """Tell which parts have rows that are retracted by position."""
-        found = np.zeros(len(self), dtype=bool)
-        if self.retractions is not None:
-            touched = self.retractions.by_place
-            batches = self.columns[PLACES].column("batch").to_numpy()
-            for at in np.flatnonzero(np.isin(batches, [place.batch for place in touched])):
-                found[at] = self.place(int(at)) in touched
-        return found
+        if self.retractions is None or not len(self):
+            return np.zeros(len(self), dtype=bool)
+        places = self.columns[PLACES]
+        own = places.column("batch").to_numpy() << _ORDINAL_BITS | places.column("ordinal").to_numpy()
+        touched = [place.batch << _ORDINAL_BITS | place.ordinal for place in self.retractions.by_place]
+        return np.isin(own, touched)
 
     @cached_property
     def apart(self) -> tuple[PartSet, PartSet]:
@@ -112,6 +114,12 @@ class PartSet:
         """Return where the part at a position of the set is for ever."""
         places = self.columns[PLACES]
         return Place(places.column("batch")[at].as_py(), places.column("ordinal")[at].as_py())
+
+    def places(self, chosen: np.ndarray) -> list[Place]:
+        """Return where the parts at some positions of the set are."""
+        places = self.columns[PLACES].take(pa.array(chosen, pa.int64()))
+        pairs = zip(places.column("batch").to_pylist(), places.column("ordinal").to_pylist(), strict=True)
+        return [Place(batch, ordinal) for batch, ordinal in pairs]
 
     @property
     def row_count(self) -> int:
@@ -127,9 +135,10 @@ class PartSet:
         """The rows that are retracted, by the position in the set of the parts that have any."""
         if self.retractions is None:
             return {}
-        places = {int(at): self.place(int(at)) for at in np.flatnonzero(self.partly)}
-        found = self.retractions.positions(places.values())
-        return {at: found[place] for at, place in places.items()}
+        touched = np.flatnonzero(self.partly)
+        places = self.places(touched)
+        found = self.retractions.positions(places)
+        return {int(at): found[place] for at, place in zip(touched, places, strict=True)}
 
     @property
     def keys(self) -> list[str]:

@@ -10,7 +10,8 @@ import pyarrow.compute as pc
 from instar.schema import Schema
 from instar.table.read.audit import Skipping
 from instar.table.read.locate import certain_parts
-from instar.table.read.rows import filter_plan, read_snapshot
+from instar.table.read.reading import read_snapshot
+from instar.table.read.rows import filter_plan
 
 if TYPE_CHECKING:
     from instar.table.read.audit import Policy
@@ -24,7 +25,7 @@ __all__ = ["count_matching", "count_rows"]
 def count_rows(services: Services, plan: SnapshotPlan) -> int:
     """Count all rows; only parts are opened that rows were retracted from by value."""
     nothing = plan.scan.keep(np.zeros(len(plan.scan), dtype=bool))
-    added: int = sum(batch.num_rows for batch in read_snapshot(services.blob, plan._replace(scan=nothing)))
+    added: int = sum(batch.num_rows for batch in read_snapshot(services, plan._replace(scan=nothing)))
     return plan.scan.row_count + added
 
 
@@ -43,6 +44,6 @@ def count_matching(services: Services, plan: SnapshotPlan, condition: Filter, po
         certain = certain_parts(services.chunks, plan.state, condition.condition)[chosen.scan.mask]
     left = chosen._replace(scan=chosen.scan.keep(~certain))
     found: int = chosen.scan.keep(certain).row_count
-    for batch in read_snapshot(services.blob, left, condition):
+    for batch in read_snapshot(services, left, condition):
         found += pc.sum(condition.rows(batch, left.reader.schema)).as_py() or 0
     return found

@@ -1,4 +1,4 @@
-"""Reading rows in process: the parts of a plan as Arrow batches, without an engine."""
+"""Reading parts in process as Arrow batches, without an engine: one by one, or added up."""
 
 from __future__ import annotations
 
@@ -33,8 +33,6 @@ __all__ = [
     "filter_plan",
     "matching_rows",
     "merge_updates",
-    "read_filtered",
-    "read_snapshot",
     "read_updates",
     "read_written",
 ]
@@ -45,30 +43,6 @@ class RowTest(Protocol):
 
     def rows(self, batch: pa.RecordBatch, schema: Schema) -> pa.Array:
         """Return which rows of a batch, under a schema, are wanted."""
-
-
-def read_snapshot(
-    blob: Blob, plan: SnapshotPlan, condition: Filter | None = None
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a snapshot under the reader's schema; what must be consolidated comes last.
-
-    If parts were left out because of a condition, it has to be given: other rows may not add up.
-    """
-    for written in plan.scan.written(plan.state.history):
-        yield from read_written(blob, written, plan.reader.schema)
-    if plan.merge:
-        latest = plan.state.history.latest
-        updates = read_updates(blob, plan.merge.written(plan.state.history), latest)
-        yield from merge_updates(updates, latest, plan.as_of, plan.reader.schema, condition)
-
-
-def read_filtered(
-    services: Services, plan: SnapshotPlan, condition: Filter, policy: Policy
-) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a snapshot for which a condition is true, opening only parts that may have any."""
-    chosen = filter_plan(services, plan, condition, policy)
-    for batch in read_snapshot(services.blob, chosen, condition):
-        yield from matching_rows(batch, chosen.reader.schema, condition, plan.reader.schema)
 
 
 def filter_plan(services: Services, plan: SnapshotPlan, condition: Filter, policy: Policy) -> SnapshotPlan:

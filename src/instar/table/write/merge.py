@@ -37,7 +37,7 @@ from instar.table.write.update import check_settings, set_columns, with_counts
 from instar.table.write.upsert import check_keys_since, with_diff
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
 
     import numpy.typing as npt
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from instar.table.read.snapshot import SnapshotPlan
     from instar.table.services import Services
 
-__all__ = ["Clause", "When", "check_clauses", "default_values", "merge_local", "pair_schema"]
+__all__ = ["Clause", "When", "check_clauses", "check_given", "default_values", "merge_local", "pair_schema"]
 
 TARGET, SOURCE = "target", "source"
 
@@ -101,6 +101,13 @@ def check_clauses(schema: Schema, on: Sequence[str], clauses: Sequence[Clause]) 
             check_settings(schema, clause.values)
 
 
+def check_given(key: Schema, names: Container[str]) -> None:
+    """Raise unless data has all columns by which it is merged; names are in lower case."""
+    for field in key.fields:
+        if field.name.lower() not in names:
+            raise UsageError(f"the data has no column `{field.name}`, by which it is to be merged")
+
+
 def default_values(schema: Schema, names: Sequence[str]) -> dict[str, str]:
     """Return what every column is set to by name; those that the data has not are left out."""
     known = {name.lower(): name for name in names}
@@ -141,7 +148,7 @@ class _Merging:
         source = as_schema(given.schema)
         self._given = given.cast(arrow_schema(source))
         self._pair = pair_schema(self._latest, source)
-        self._keys = self._given_keys(on)
+        self._keys = self._given_keys()
 
     def change(self) -> RowChange:
         """Work out what is retracted and what is added."""
@@ -168,13 +175,11 @@ class _Merging:
         check = _check_unchanged if by_source else check_keys_since
         return RowChange(changed, positions, bool(values), partial(check, self._state, stats))
 
-    def _given_keys(self, on: Sequence[str]) -> pa.Table:
+    def _given_keys(self) -> pa.Table:
         """Return the keys of the data, in the types of the table."""
         schema = key_schema(self._latest, self._key)
         names = {name.lower(): name for name in self._given.column_names}
-        missing = [name for name in on if name.lower() not in names]
-        if missing:
-            raise UsageError(f"the data has no column `{missing[0]}`, by which it is to be merged")
+        check_given(schema, names)
         own = self._given.select([names[field.name.lower()] for field in schema.fields])
         return pa.Table.from_batches(conform(own, schema), schema=arrow_schema(schema)).combine_chunks()
 

@@ -1,0 +1,68 @@
+"""Processes that delete, replace and add rows of one table at once lose none, nor one that is killed."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING
+
+from tests.crash.changing import GROUP
+
+if TYPE_CHECKING:
+    from tests.crash.conftest import Nursery, Place
+
+WRITERS = 3
+STEPS = 5
+KILLS = 8
+
+
+def change_together(nursery: Nursery, place: Place, turn: str, count: int, *, compact: int) -> dict[str, int]:
+    """Let processes change rows of their own in the same parts; each row must be what its owner made it."""
+    nursery.ask(place, "prepare", writers=WRITERS, groups=False)
+    answers = nursery.ask(place, "change", children=WRITERS, count=count, turn=turn, compact=compact)
+    [found] = nursery.ask(place, "look at changes")
+    expected = sorted([answer["who"], *row] for answer in answers for row in answer["rows"])
+    assert found["rows"] == expected, f"turn {turn}"
+    added = {name for answer in answers for name in answer["columns"]}
+    assert set(found["columns"]) == {"who", "n", "v", *added}, f"turn {turn}"
+    done: dict[str, int] = {}
+    for answer in answers:
+        for what, times in answer["done"].items():
+            done[what] = done.get(what, 0) + times
+    return done
+
+
+def test_changes_of_many_processes_conserve_every_row(shared_place: Place, nursery: Nursery) -> None:
+    """Deletes, upserts, updates, appends, evolutions and compactions of the same parts, side by side."""
+    done = change_together(nursery, shared_place, "0:0", STEPS, compact=1)
+    assert done["delete"] + done["upsert"] > WRITERS
+
+
+def test_a_process_killed_while_it_deletes_leaves_all_or_nothing(
+    place: Place, nursery: Nursery, effort: int
+) -> None:
+    """A group of rows over several parts is gone or there as a whole, as it was acknowledged."""
+    nursery.ask(place, "prepare", groups=True)
+    chance = random.Random(11)
+    told = 0
+    for kill in range(KILLS * effort):
+        after, seconds = chance.choice([0, 1, 1, 2]), chance.uniform(0.0, 0.05)
+        [answer] = nursery.ask(place, "kill", work="changes", seed=kill, after=after, seconds=seconds)
+        assert answer["killed"], "it ended by itself"
+        told += len(answer["said"])
+        [found] = nursery.ask(place, "look at changes")
+        groups: dict[int, list[tuple[int, int]]] = {}
+        for who, n, v in found["rows"]:
+            groups.setdefault(who, []).append((n, v))
+        for rows in groups.values():
+            assert sorted(n for n, _ in rows) == list(range(GROUP)), "some of a group"
+            assert len({v for _, v in rows}) == 1, "some rows are new and some are not"
+        last = dict(reversed(pair) for pair in answer["said"])  # what was said last of each group
+        for group, what in last.items():
+            assert (int(group) in groups) == (what == "new") or int(group) == _next(answer["said"], kill)
+    assert told > KILLS // 2, "they were killed before they had done anything"
+
+
+def _next(said: list[list[str]], seed: int) -> int:
+    """Return the group that a process was at when it was killed."""
+    chance = random.Random(seed)
+    return [chance.randrange(400) for _ in range(len(said) + 1)][-1]
