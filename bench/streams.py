@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
 import time
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ import pyarrow as pa
 
 from bench.counting import CountingBlob
 from bench.frames import session
-from bench.measure import Ratio, interleave, machine, say, seconds, warmed
+from bench.measure import Ratio, machine, say, seconds, warmed
 from bench.report import Column, Report, Section
 from instar.api.stream import Stream
 from instar.errors import InstarError
@@ -27,7 +29,7 @@ from instar.stream.judging import EveryChange
 from instar.table import Services
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
     from multiprocessing.connection import Connection
 
     from pyspark.sql import SparkSession
@@ -39,8 +41,8 @@ __all__ = ["DEFAULT", "FULL", "QUICK", "Plan", "run"]
 
 _DAY = 86_400_000_000
 _FIRST = 631_152_000_000_000  # 1990, so that ten thousand days have passed
-_FEWEST = 100
-"""So many writes are measured at least."""
+_AT_ONCE = 20
+"""So many writes are one turn."""
 _SCHEMAS = ("id bigint, at timestamp, n int", "id bigint, at timestamp, n bigint")
 
 
@@ -102,10 +104,12 @@ class _Place:
 
 
 def _evolve(folder: str, told: Connection) -> None:
-    """Run an evolver in a process of its own, and tell how many tables it brought forward."""
+    """Run an evolver in a process of its own; tell when it begins, and how many tables it brought forward."""
     blob = open_blob(folder)
-    handle = StreamHandle(Services(blob, BlobConsensus(blob)), "s")
-    told.send(StreamEvolver(handle, EveryChange()).run()[0].stamped)
+    evolver = StreamEvolver(StreamHandle(Services(blob, BlobConsensus(blob)), "s"), EveryChange())
+    evolver.load()
+    told.send(None)
+    told.send(evolver.run()[0].stamped)
 
 
 def run(plan: Plan, command: str, directory: Path | None) -> Report:
@@ -216,26 +220,19 @@ def _evolving(plan: Plan, places: Sequence[_Place]) -> Section:
 
 
 class _Writes(NamedTuple):
-    """What became of some writes: how long each took, how often others were faster, and how many failed.
-
-    `stamped` is how many tables an evolver brought forward meanwhile.
-    """
+    """What became of some writes: how long each took, how often others were faster, and how many failed."""
 
     times: list[float]
     refused: int
     failed: int
-    stamped: int = 0
 
 
-def _write_all(place: _Place, going_on: Callable[[], bool]) -> _Writes:
-    """Write to one day, as fast as it goes, for as long as something is going on, and at least a while."""
-    stream = place.stream()
+def _write_some(stream: Stream, logs: _Watched) -> _Writes:
+    """Write to one day, as fast as it goes."""
     one = _rows(1, 100)
-    stream.write(one, version="v0.0.1")
     times: list[float] = []
-    failed, logs = 0, place.logs
-    logs.refused = 0
-    while going_on() or len(times) + failed < _FEWEST:
+    failed, refused = 0, logs.refused
+    for _ in range(_AT_ONCE):
         began = time.perf_counter()
         try:
             stream.write(one, version="v0.0.1")
@@ -243,31 +240,33 @@ def _write_all(place: _Place, going_on: Callable[[], bool]) -> _Writes:
             failed += 1
         else:
             times.append(time.perf_counter() - began)
-    return _Writes(times, logs.refused, failed)
+    return _Writes(times, logs.refused - refused, failed)
 
 
 def _writing(plan: Plan, place: _Place) -> Section:
-    """Measure writes to a day by turns: while an evolver brings all tables forward, and while none does."""
-    version = 2
-
-    def beside() -> _Writes:
-        nonlocal version
-        version += 1
-        columns = "".join(f", c{each} string" for each in range(version))
-        place.stream().evolve(f"{_SCHEMAS[1]}{columns}", version=f"v0.0.{version}")
+    """Measure writes by turns: while an evolver brings all tables forward, and while it is stopped."""
+    took: dict[str, list[_Writes]] = {"alone": [], "beside the evolver": []}
+    stream = place.stream()
+    logs = place.logs
+    _write_some(stream, logs)
+    stamped = 0
+    for number in range(3, 3 + max(1, plan.rounds // 2)):
+        columns = "".join(f", c{each} string" for each in range(number))
+        place.stream().evolve(f"{_SCHEMAS[1]}{columns}", version=f"v0.0.{number}")
         spawn = get_context("spawn")
         told, telling = spawn.Pipe(duplex=False)
         evolver = spawn.Process(target=_evolve, args=(place.folder, telling))
         evolver.start()
-        done = _write_all(place, evolver.is_alive)
+        told.recv()
+        while evolver.is_alive():
+            took["beside the evolver"].append(_write_some(stream, logs))
+            if evolver.pid is not None and evolver.is_alive():
+                os.kill(evolver.pid, signal.SIGSTOP)
+                took["alone"].append(_write_some(stream, logs))
+                os.kill(evolver.pid, signal.SIGCONT)
         evolver.join()
-        return done._replace(stamped=told.recv())
-
-    took = interleave(
-        "writing",
-        {"alone": lambda: _write_all(place, lambda: False), "beside the evolver": beside},
-        max(2, min(plan.rounds, 3)),
-    )
+        stamped += told.recv()
+    took["alone"] = took["alone"] or [_write_some(stream, logs)]
     flat = {name: [each for answer in answers for each in answer.times] for name, answers in took.items()}
     tail = {name: float(np.quantile(times, 0.99)) for name, times in flat.items()}
     found = [
@@ -278,7 +277,6 @@ def _writing(plan: Plan, place: _Place) -> Section:
             "writes": len(flat[name]),
             "refused": sum(answer.refused for answer in answers),
             "failed": sum(answer.failed for answer in answers),
-            "stamped": sum(answer.stamped for answer in answers),
             "ms": median(flat[name]) * 1000,
         }
         for name, answers in took.items()
@@ -292,12 +290,11 @@ def _writing(plan: Plan, place: _Place) -> Section:
             "writes": Column("writes", ","),
             "refused": Column("begun again", ","),
             "failed": Column("failed", ","),
-            "stamped": Column("tables stamped meanwhile", ","),
             "ms": Column("ms", ".1f"),
         },
         found,
         [
-            "The evolver is a process of its own; on few cores it also takes processor time from the writer.",
+            f"An evolver in a process of its own stamped {stamped:,} tables; it was stopped and let go on by turns.",
             "A write is begun again if the evolver has stamped its very table a moment before.",
         ],
     )
