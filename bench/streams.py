@@ -294,7 +294,7 @@ def _writing(plan: Plan, place: _Place) -> Section:
         },
         found,
         [
-            f"An evolver in a process of its own stamped {stamped:,} tables; it was stopped and let go on by turns.",
+            f"The evolver, in another process, stamped {stamped:,} tables; it was stopped by turns.",
             "A write is begun again if the evolver has stamped its very table a moment before.",
         ],
     )
