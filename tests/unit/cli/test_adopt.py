@@ -35,7 +35,7 @@ def test_a_directory_is_adopted(tmp_path: Path) -> None:
     with library.open(lake) as store:
         assert str(store.table("t").schema) == "a bigint, x double, day date"
         assert store.table("t").count("x > 1 and day = '2026-11-15'") == 2
-        assert store.table("t").history()[1].what.startswith("adopted 1 file, 3 rows, at ")
+        assert store.table("t").history()[1].what.startswith("adopted 1 file, 3 rows at ")
     (tmp_path / "bad.parquet").write_bytes(b"hello")
     bad = instar("adopt", str(tmp_path / "bad.parquet"), "--table", "u", "--create", "--store", lake)
     assert "not a Parquet file" in bad.stderr

@@ -176,7 +176,9 @@ def _report(
     kept = [KeptFile(file, why) for file in sorted((listed & left) - live)]
     for file in (file for file in held if file not in listed):
         if not delete_adopted:
-            kept.append(KeptFile(file, "adopted, and not ours to delete: delete it, or say adopted='delete'"))
+            kept.append(
+                KeptFile(file, "adopted, so it is not ours: delete it, or purge with --delete-adopted")
+            )
         elif leases:
             kept.append(KeptFile(file, f"adopted, and in use by {holders}: purge again later"))
         else:

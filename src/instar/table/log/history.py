@@ -85,7 +85,7 @@ def _describe_step(step: Step) -> str:
             return f"evolved to schema {schema_id}"
         case Appended(batch=batch, adopted=adopted) if adopted is not None:
             files = _counted(batch.part_count, "file")
-            return f"adopted {files}, {_counted(batch.part_rows, 'row')}, at {batch.upper - 1}"
+            return f"adopted {files}, {_counted(batch.part_rows, 'row')} at {batch.upper - 1}"
         case Appended(batch=batch):
             return f"{_describe_batch(batch)} at {batch.upper - 1}"
         case Compacted(removed=removed, batch=batch):
