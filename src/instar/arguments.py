@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Any, Final, NamedTuple, TypeVar
@@ -20,6 +21,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 C = TypeVar("C", bound=type)
 
 _BITS: Final = 63
+_OR: Final = re.compile(r" \| (?![^\[]*\])(?![^\[]*\[[^\]]*\]\])")
+"""What separates the kinds of an annotation, and is not inside brackets."""
 _MANY: Final = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 """Parameters that take any number of arguments: these are checked where they are understood."""
 
@@ -66,6 +69,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
     "Sequence[str]": _Kind(_is_texts, "a list of texts"),
     "Mapping[str, str]": _Kind(_is_settings, "a dict of texts"),
     "Mapping[str, ConfigValue]": _Kind(_is_named, "a dict with texts as keys"),
+    "Mapping[str, ConfigValue | Sequence[str]]": _Kind(_is_named, "a dict with texts as keys"),
 }
 
 
@@ -104,5 +108,5 @@ def checked_methods(class_: C) -> C:
 
 def _kinds(annotation: object) -> list[_Kind] | None:
     """Return the kinds that an annotation names; None if it names others too."""
-    names = annotation.split(" | ") if isinstance(annotation, str) else []
+    names = _OR.split(annotation) if isinstance(annotation, str) else []
     return [_KINDS[name] for name in names] if names and all(name in _KINDS for name in names) else None

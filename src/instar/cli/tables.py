@@ -181,8 +181,7 @@ def describe(
 def _some(names: list[str]) -> str:
     """Name some columns, and how many there are."""
     shown = ", ".join(names[:_NAMED])
-    many = f"{shown} … {names[-1]} ({len(names):,} columns)"
-    return shown if len(names) <= _NAMED else many
+    return shown if len(names) <= _NAMED else f"{shown} … {names[-1]} ({len(names):,} columns)"
 
 
 def _condition_lines(condition: TableCondition) -> list[tuple[str, str]]:

@@ -248,3 +248,4 @@ def test_columns_without_bounds_are_named(lake: Path) -> None:
     assert "c100" not in found
     assert f"… c1999 ({len(found):,} columns)" in said("describe", "wide")
     assert answer("describe", "t")["unbounded"] == []
+    assert "without bounds     -" in said("describe", "t")
