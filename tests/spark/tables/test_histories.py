@@ -108,6 +108,11 @@ def keys_by_time(table: pa.Table, schema: Schema) -> dict[int, Counter[Hashable]
     return found
 
 
+def collected(frame: DataFrame) -> pa.Table:
+    """Return the rows of a frame; PySpark's `toArrow` fails on null structs whose members may not be null."""
+    return pa.Table.from_batches(frame._collect_as_arrow())  # type: ignore[operator]
+
+
 def check_reader(
     spark: SparkSession, history: History, times: Sequence[int], schema_id: int, reader: Schema
 ) -> None:
@@ -129,9 +134,7 @@ def check_reader(
     together = reduce(lambda left, right: left.unionAll(right), map(snapshot, times))
     assert [field.nullable for field in together.schema][:-1] == [field.nullable for field in seen.fields]
     expected = {at: rows for at in times if (rows := model.rows(at, seen))}
-    # PySpark's own way to a table fails on structs that are null in maps, if their members may not be.
-    batches = together._collect_as_arrow()  # type: ignore[operator]
-    assert keys_by_time(pa.Table.from_batches(batches), seen) == expected
+    assert keys_by_time(collected(together), seen) == expected
 
 
 @some
@@ -152,4 +155,4 @@ def test_every_snapshot_is_what_the_model_says(
         seen = shown(model.latest)
         if seen is not None and all(update.diff > 0 for update in model.updates):
             snapshot = history.table.snapshot(schema=seen)
-            assert bag(snapshot.to_spark(spark).toArrow(), seen) == bag(snapshot.to_arrow(), seen)
+            assert bag(collected(snapshot.to_spark(spark)), seen) == bag(snapshot.to_arrow(), seen)
