@@ -110,7 +110,8 @@ def keys_by_time(table: pa.Table, schema: Schema) -> dict[int, Counter[Hashable]
 
 def collected(frame: DataFrame) -> pa.Table:
     """Return the rows of a frame; PySpark's `toArrow` fails on null structs whose members may not be null."""
-    return pa.Table.from_batches(frame._collect_as_arrow())  # type: ignore[operator]
+    batches = frame._collect_as_arrow()  # type: ignore[operator]
+    return pa.Table.from_batches(batches) if batches else frame.toArrow()
 
 
 def check_reader(

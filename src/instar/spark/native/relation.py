@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
 from instar.schema import Field, List, Map, Schema, Struct, Type, field_name, spark_json
 from instar.schema.spark import type_json
@@ -167,7 +167,8 @@ def struct_json(fields: Sequence[dict[str, Any]]) -> str:
 def show(frame: DataFrame, fields: Sequence[Field], *others: str) -> DataFrame:
     """Return a frame of physical columns under the reader's names, and other columns as they are."""
     if any(looks_physical(field.type) for field in fields):
-        return frame.select(*[shown_column(field) for field in fields], *others)
+        have = {column.name: column.dataType for column in frame.schema}
+        return frame.select(*[_shown(field, have[field_name(field.id)]) for field in fields], *others)
     # As text, which takes one call into the JVM: each column that is made here takes dozens.
     named = [f"{field_name(field.id)} AS `{field.name.replace('`', '``')}`" for field in fields]
     return frame.selectExpr(*named, *others)
@@ -179,6 +180,33 @@ def shown_column(field: Field) -> Column:
     if looks_physical(field.type):
         column = column.cast(StructType.fromJson(spark_json(Schema((field,))))[0].dataType)
     return column.alias(field.name)
+
+
+def _shown(field: Field, have: DataType) -> Column:
+    """Return what `shown_column` does; what may be null stays so, as it does beside adopted files."""
+    if not looks_physical(field.type):
+        return shown_column(field)
+    wanted = StructType.fromJson(spark_json(Schema((field,))))[0].dataType
+    return F.col(field_name(field.id)).cast(_as_nullable(wanted, have)).alias(field.name)
+
+
+def _as_nullable(wanted: DataType, have: DataType) -> DataType:
+    """Return a type that has the names of one and may be null where the other may."""
+    match wanted, have:
+        case StructType(), StructType():
+            pairs = zip(wanted.fields, have.fields, strict=True)
+            return StructType(
+                [
+                    StructField(one.name, _as_nullable(one.dataType, other.dataType), other.nullable)
+                    for one, other in pairs
+                ]
+            )
+        case ArrayType(), ArrayType():
+            return ArrayType(_as_nullable(wanted.elementType, have.elementType), have.containsNull)
+        case MapType(), MapType():
+            key = _as_nullable(wanted.keyType, have.keyType)
+            return MapType(key, _as_nullable(wanted.valueType, have.valueType), have.valueContainsNull)
+    return wanted
 
 
 def looks_physical(type_: Type) -> bool:
