@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from contextlib import suppress
 from random import Random
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
 import instar
-from instar.errors import ConflictError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from pathlib import Path
 
-    from instar import Table
     from soak.turns import Turn
 
 __all__ = ["run_races"]
@@ -88,7 +85,7 @@ def _write(location: Path, writer: int, random: Random, book: Counter[int]) -> N
             match random.choice(("append", "append", "delete", "apply", "evolve")):
                 case "delete" if mine:
                     gone = random.choice(mine)
-                    _delete(table, f"n = {gone} and w = {writer}")
+                    table.delete(f"n = {gone} and w = {writer}")
                     del book[gone]
                 case "apply" if mine:
                     gone = random.choice(mine)
@@ -102,14 +99,6 @@ def _write(location: Path, writer: int, random: Random, book: Counter[int]) -> N
                     new = [writer * 10**6 + step * 10 + number for number in range(random.randint(1, 4))]
                     table.append(pa.table({"n": new, "w": pa.array([writer] * len(new), pa.int32())}))
                     book.update(new)
-
-
-def _delete(table: Table, where: str) -> None:
-    """Delete, and again as the error asks, if others were faster each time: compactions never rest here."""
-    while True:
-        with suppress(ConflictError):
-            table.delete(where)
-            return
 
 
 def _compact(location: Path, random: Random, end: threading.Event, done: Counter[str]) -> None:

@@ -203,6 +203,7 @@ def test_a_delete_that_always_meets_commits_fails_whole(
     table.append(rows((1, "a"), (2, "b")))
     table.append(rows(*((n, "z") for n in range(10, 10 + ATTEMPTS))))
     left = iter(range(10, 10 + ATTEMPTS))
+    object.__setattr__(table._services, "patience", 0)
     before_commit(monkeypatch, lambda: store.table("t").apply(gone(next(left))), times=ATTEMPTS)
     with pytest.raises(ConflictError, match="Try again"):
         table.delete("k < 9", spark)

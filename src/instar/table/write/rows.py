@@ -5,11 +5,13 @@ Rows may be in this process or on Spark: who stores them is up to them.
 
 from __future__ import annotations
 
+import time
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import ConflictError, UsageError, WriterFencedError
 from instar.state.commands import check_token
+from instar.storage.backoff import pauses
 from instar.table.log.table_log import Committed
 from instar.table.write.append import PartWriter, Takes, begin_write
 from instar.table.write.evolving import Evolution, WriterSchema, resolve_writer
@@ -28,6 +30,7 @@ if TYPE_CHECKING:
 __all__ = ["ATTEMPTS", "RowChange", "WriteOptions", "append_rows", "batches_since", "change_rows"]
 
 ATTEMPTS: Final = 5
+"""How often work is begun again at least, whatever time that takes."""
 """How often a change that depends on what is there is worked out again before it is given up."""
 
 
@@ -100,9 +103,11 @@ def change_rows(
 ) -> Committed:
     """Commit changes to exactly the rows that they were worked out from; try again if these may be others.
 
-    Appends of others are no matter. `doing` is what an error calls it: 'delete from', or 'upsert into'.
+    Appends of others are no matter. `doing` is what an error calls it: 'delete from', or 'upsert into'. It
+    goes on as long as a commit would, for others may be compacting all the time.
     """
-    for _ in range(ATTEMPTS):
+    deadline = time.monotonic() + services.patience
+    for attempt, pause in enumerate(pauses(), 1):
         write_id = services.new_id()
         pin = log.pinned(write_id)
         with pin as state:
@@ -116,10 +121,11 @@ def change_rows(
             try:
                 return write.write(change.rows, writer, updates=True, expected_upper=expected, takes=takes)
             except (ConflictError, WriterFencedError):
-                continue  # somebody wrote, or dropped a column that the rows to retract have values in
-    raise ConflictError(
-        f"cannot {doing} `{log.name}`: others changed it each of {ATTEMPTS} times. Try again."
-    )
+                # Somebody wrote, or dropped a column that the rows to retract have values in.
+                if attempt >= ATTEMPTS and time.monotonic() > deadline:
+                    break
+        time.sleep(pause)
+    raise ConflictError(f"cannot {doing} `{log.name}`: others changed it each of {attempt} times. Try again.")
 
 
 def batches_since(seen: TableState, current: TableState) -> Sequence[Batch]:
