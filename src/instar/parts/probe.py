@@ -202,12 +202,17 @@ def _stats(found: pq.Statistics | None) -> FieldStats | None:
     """Return what a row group says of a column. Bounds are there only if there is no NaN."""
     if found is None or not found.has_min_max:
         return None
-    low, high = (_stored(*pair) for pair in ((found.min, found.min_raw), (found.max, found.max_raw)))
-    return FieldStats(found.null_count if found.has_null_count else None, 0, low, high)
+    nulls = found.null_count if found.has_null_count else None
+    return FieldStats(nulls, 0, _stored(found, "min"), _stored(found, "max"))
 
 
-def _stored(value: object, raw: object) -> object:
+def _stored(found: pq.Statistics, end: str) -> object:
     """Return a bound of Parquet as statistics of parts have it."""
+    raw = getattr(found, f"{end}_raw")
+    try:
+        value = getattr(found, end)
+    except (OverflowError, ValueError):  # a date or a time that Python has none for
+        return raw
     match value:
         case PythonDecimal():
             return str(value)

@@ -114,3 +114,14 @@ def test_parts_with_later_rows_are_read_less_these(table: Table) -> None:
     assert table.snapshot(before).count("n in (10, 11)") == 2
     assert table.snapshot(before + 1).count("n in (10, 11)") == 1
     assert table.snapshot().count("n in (10, 11)") == 2
+
+
+def test_times_beyond_the_calendar_of_python_are_found(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In parts of several row groups, whose bounds Python has no dates for."""
+    monkeypatch.setattr("instar.parts.write.ROW_GROUP_ROWS", 2)
+    table = store.create_table("far", "at timestamp_ntz")
+    far = pa.array([-(2**62), -5, 7, 2**62], pa.timestamp("us"))
+    table.append(pa.table({"at": far}))
+    table.apply(pa.table({"at": far.slice(3), "_diff": [-1]}))
+    assert not settled(table).merge
+    assert table.snapshot().to_arrow().column("at").cast(pa.int64()).to_pylist() == [-(2**62), -5, 7]
