@@ -76,6 +76,7 @@ class ModelTable:
             "key": part.key,
             "rows": part.rows,
             "size": part.size,
+            "adopted": None,
             "first_row": part.first_row,
             "last_row": part.last_row,
         }

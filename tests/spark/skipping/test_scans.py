@@ -226,7 +226,7 @@ def test_a_report_says_what_is_read_in_the_mode_of_the_scan(
 
 
 def test_what_is_consolidated_is_skipped_too(session: SparkSession, store: Store) -> None:
-    """Filters go through the adding up of rows to the parts below it."""
+    """Rows that are retracted by value are left out of the same scan, which skips as ever."""
     made = store.create_table("retracted", "id bigint, s string")
     for part in range(4):
         made.append(numbers(range(part * ROWS, part * ROWS + ROWS)).select(["id", "s"]))
@@ -236,9 +236,8 @@ def test_what_is_consolidated_is_skipped_too(session: SparkSession, store: Store
     assert ids(frame) == [number for number in range(40) if number % 10 != 3]
     some = frame.where("id between 12 and 14")
     assert ids(some) == [12, 14]
-    scan, merge = instar.scan_reports(some)
-    assert scan.total + merge.total == made.state.totals.parts
-    assert scan.read + merge.read == 2
+    (scan,) = instar.scan_reports(some)
+    assert scan.read == 1 < scan.total
 
 
 def test_parts_with_deleted_rows_are_skipped_as_others_are(session: SparkSession, store: Store) -> None:

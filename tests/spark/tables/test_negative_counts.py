@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import AnalysisException
 
 import instar
-from instar.errors import NegativeCountError
+from instar.errors import NegativeCountError, UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -112,7 +112,7 @@ def test_a_wrong_query_is_told_from_it(spark: SparkSession, store: Store) -> Non
             spark.sql(wrong).collect()
     with pytest.raises(AnalysisException, match="nope"):
         table.read(spark).where("nope = 1")
-    with pytest.raises(AnalysisException, match="nope"):
+    with pytest.raises(UsageError, match="nope"):
         table.delete("nope = 1", spark)
 
 
