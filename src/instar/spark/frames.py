@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from instar.spark.native.scan import snapshot_frame
 from instar.spark.native.views import following_frame
-from instar.spark.source.worker_frame import WORKER_LEASE_MS, can_open, worker_frame
+from instar.spark.source.table_scan import SCAN_LEASE_MS
+from instar.spark.source.worker_frame import can_open, worker_frame
 from instar.table.read.snapshot import plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def read_snapshot(
     """Return the rows of a snapshot, which is held as long as the frame; `options` are for its queries."""
     if can_open(spark, services.blob):
         return snapshot_frame(spark, services, plan, pin, options)
-    pin.lend(WORKER_LEASE_MS)
+    pin.lend(SCAN_LEASE_MS)
     return worker_frame(spark, services.blob, [plan], plan.reader.schema)
 
 
@@ -43,5 +44,5 @@ def read_table(spark: SparkSession, services: Services, log: TableLog) -> DataFr
     pin = log.pinned()
     with pin as state:
         plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
-        pin.lend(WORKER_LEASE_MS)
+        pin.lend(SCAN_LEASE_MS)
     return worker_frame(spark, services.blob, [plan], plan.reader.schema)

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from instar.table import Services
     from instar.table.read.snapshot import Reader
 
-__all__ = ["TableScan"]
+__all__ = ["SCAN_LEASE_MS", "TableScan"]
 
 SCAN_LEASE_MS: Final = 60 * 60 * 1000
 """How long what a query has planned is safe from a vacuum: nobody tells when it has ended."""

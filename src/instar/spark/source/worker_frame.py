@@ -7,7 +7,7 @@ Python, and Spark's filters open no fewer parts. Columns that a snapshot leaves 
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from instar.errors import FileSystemMissingError
@@ -26,10 +26,7 @@ if TYPE_CHECKING:
     from instar.storage import Blob
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["WORKER_LEASE_MS", "can_open", "worker_frame"]
-
-WORKER_LEASE_MS: Final = 60 * 60 * 1000
-"""How long what a frame has planned is safe from a vacuum: nobody tells when its queries have ended."""
+__all__ = ["can_open", "worker_frame"]
 
 _told: WeakKeyDictionary[Gateway, set[str]] = WeakKeyDictionary()
 

@@ -15,7 +15,8 @@ from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
 from instar.spark.native.scan import later_frame, scan_frame, snapshot_frame
 from instar.spark.native.scan_source import Branch, ScanSource, SnapshotSource
-from instar.spark.source.worker_frame import WORKER_LEASE_MS, can_open, worker_frame
+from instar.spark.source.table_scan import SCAN_LEASE_MS
+from instar.spark.source.worker_frame import can_open, worker_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -96,7 +97,7 @@ def range_frame(
     has_time = cut is None or any(field.id == cut.field.id for field in fields)
     with_time = fields if has_time or cut is None else (*fields, cut.field)
     if not can_open(spark, services.blob):
-        held.lend(WORKER_LEASE_MS)
+        held.lend(SCAN_LEASE_MS)
         widened = [
             plan._replace(reader=plan.reader._replace(schema=Schema(tuple(with_time)))) for plan in plans
         ]

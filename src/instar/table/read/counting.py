@@ -8,8 +8,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from instar.schema import Schema
-from instar.table.read.audit import Skipping
-from instar.table.read.locate import certain_parts
+from instar.table.read.locate import certain_in
 from instar.table.read.reading import read_snapshot
 from instar.table.read.rows import filter_plan
 
@@ -39,9 +38,7 @@ def count_matching(services: Services, plan: SnapshotPlan, condition: Filter, po
     fields = tuple(field for field in whole.fields if field.id in condition.columns) or whole.fields[:1]
     narrow = plan._replace(reader=plan.reader._replace(schema=Schema(fields)))
     chosen = filter_plan(services, narrow, condition, policy)
-    certain = np.zeros(len(chosen.scan), dtype=bool)
-    if policy.mode is Skipping.ON:
-        certain = certain_parts(services.chunks, plan.state, condition.condition)[chosen.scan.mask]
+    certain = certain_in(services, chosen, condition, policy)
     left = chosen._replace(scan=chosen.scan.keep(~certain))
     found: int = chosen.scan.keep(certain).row_count
     for batch in read_snapshot(services, left, condition):

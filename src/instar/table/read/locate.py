@@ -31,12 +31,13 @@ if TYPE_CHECKING:
     from instar.state import Place, TableState
     from instar.table.log.manifest import ChunkReader
     from instar.table.log.part_set import Mask, PartSet, WrittenPart
+    from instar.table.read.audit import Policy
     from instar.table.read.filter import Filter
     from instar.table.read.pruning import Condition
     from instar.table.read.snapshot import SnapshotPlan
     from instar.table.services import Services
 
-__all__ = ["Found", "certain_parts", "find_rows", "merged_rows", "narrow_reader"]
+__all__ = ["Found", "certain_in", "certain_parts", "find_rows", "merged_rows", "narrow_reader"]
 
 
 class Found(NamedTuple):
@@ -52,9 +53,7 @@ def find_rows(services: Services, state: TableState, condition: Filter) -> Found
     policy = resolve_policy(state.options, services.defaults)
     plan = plan_snapshot(services.chunks, state, reader, None)
     chosen = filter_plan(services, plan, condition, policy)
-    certain = np.zeros(len(chosen.scan), dtype=bool)
-    if policy.mode is Skipping.ON:
-        certain = certain_parts(services.chunks, state, condition.condition)[chosen.scan.mask]
+    certain = certain_in(services, chosen, condition, policy)
     positions: dict[Place, BitMap] = {}
     for at, written in enumerate(chosen.scan.written(state.history)):
         found = _whole(written) if certain[at] else _matching(services, written, chosen, condition)
@@ -72,6 +71,13 @@ def narrow_reader(state: TableState, columns: frozenset[int]) -> Reader:
     latest = state.history.latest
     fields = tuple(field for field in latest.fields if field.id in columns) or latest.fields[:1]
     return Reader(Schema(fields), latest, state.history.latest_id)
+
+
+def certain_in(services: Services, plan: SnapshotPlan, condition: Filter, policy: Policy) -> Mask:
+    """Tell for which parts that a plan scans a condition is proved for every row; none, without skipping."""
+    if policy.mode is not Skipping.ON:
+        return np.zeros(len(plan.scan), dtype=bool)
+    return certain_parts(services.chunks, plan.state, condition.condition)[plan.scan.mask]
 
 
 def certain_parts(chunks: ChunkReader, state: TableState, condition: Condition) -> Mask:
