@@ -7,6 +7,7 @@ import logging
 import os
 import shutil
 import signal
+import subprocess
 import sys
 import tempfile
 import threading
@@ -23,6 +24,7 @@ from instar.errors import UsageError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+    from types import FrameType
 
 __all__ = ["cancelling", "local_session"]
 
@@ -68,18 +70,60 @@ def local_session(name: str, settings: Mapping[str, str] | None = None) -> Spark
 
 @contextmanager
 def cancelling(spark: SparkSession) -> Iterator[None]:
-    """Cancel what Spark is doing if the user interrupts, and only then go on with the interruption.
+    """Cancel what Spark is doing if the user interrupts, and let the interruption come through after that.
 
-    Interrupted while it talks to the JVM, PySpark may find only trouble when it cleans up, and raise that.
+    PySpark does not take an interruption well: while it collects rows it waits for its job to end all the
+    same, in a finalizer it is lost, and a call to the JVM that it cuts short leaves only trouble to clean
+    up. So jobs are cancelled first, which ends most of what can be waited for, by a thread that can talk to
+    the JVM meanwhile. What is not over then is interrupted, again and again.
     """
+    over = threading.Event()
+    asked = threading.Event()
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        if asked.is_set():
+            signal.default_int_handler(number, frame)
+        asked.set()
+        threading.Thread(target=_cancel, args=(spark, over), daemon=True).start()
+
+    is_main = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, interrupt) if is_main else None
     try:
         yield
     except BaseException as error:
-        if not _is_interruption(error):
+        if not asked.is_set() and not _is_interruption(error):
             raise
-        with suppress(Py4JError):
-            spark.sparkContext.cancelAllJobs()
-        raise KeyboardInterrupt from None
+        asked.set()
+    finally:
+        over.set()
+        if is_main:
+            signal.signal(signal.SIGINT, before)
+    if asked.is_set():
+        atexit.register(_end_jvm, grace_seconds=5)
+        raise KeyboardInterrupt
+
+
+def _cancel(spark: SparkSession, over: threading.Event) -> None:
+    """Cancel jobs, also those that are submitted yet, until the interruption has come through."""
+    while not over.is_set():
+        for _ in range(4):
+            with suppress(Py4JError):
+                spark.sparkContext.cancelAllJobs()
+            if over.wait(0.25):
+                return
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+
+
+def _end_jvm(*, grace_seconds: float) -> None:
+    """Let the JVM that PySpark started not outlive this process: a task in a tight loop keeps it for ever."""
+    process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 -- there is no other way to it
+    if process is None:
+        return
+    process.stdin.close()  # which it takes as the end
+    try:
+        process.wait(grace_seconds)
+    except subprocess.TimeoutExpired:
+        process.kill()
 
 
 def _is_interruption(error: BaseException | None) -> bool:
@@ -99,9 +143,7 @@ def _start(builder: SparkSession.Builder) -> SparkSession:
     except BaseException as error:
         if not _is_interruption(error):
             raise
-        gateway = SparkContext._gateway  # noqa: SLF001 -- there is no other way to the JVM's process
-        if gateway is not None:
-            gateway.proc.kill()
+        _end_jvm(grace_seconds=0)
         raise KeyboardInterrupt from None
     finally:
         if threading.current_thread() is threading.main_thread():
