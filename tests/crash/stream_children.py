@@ -16,6 +16,7 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 import pyarrow as pa
 
 import instar
+from tests.crash.ahead import import_ahead
 
 NAME = "billing/events"
 SCHEMA = "name string, at timestamp, billed timestamp"
@@ -45,6 +46,14 @@ def work(task: dict[str, Any], tell: int) -> None:
         stream.archive(before=FIRST + timedelta(days=3), drop=number % 2 == 1)
 
 
+def _try_everything() -> None:
+    """Do what a worker does, once, in a place that nobody else sees."""
+    stream = instar.open("memory://").create_stream(NAME, SCHEMA, version="v0.0.1", time="at", kinds=KINDS)
+    stream.write(batch("0-0"), version="v0.0.1", token="0-0")
+    stream.repartition(by="billed")
+    stream.archive(before=FIRST + timedelta(days=3), drop=True)
+
+
 def run(task: dict[str, Any]) -> list[str]:
     """Fork a worker, kill it some time after it has told of some writes, and return what it told."""
     reading, writing = os.pipe()
@@ -63,5 +72,6 @@ def run(task: dict[str, Any]) -> list[str]:
 
 
 if __name__ == "__main__":
+    import_ahead(_try_everything)
     for line in sys.stdin:
         print(json.dumps(run(json.loads(line))), flush=True)  # noqa: T201 -- the answer
