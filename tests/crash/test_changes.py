@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from tests.crash.conftest import Nursery, Place
 
 WRITERS = 3
-STEPS = 5
+STEPS = 4
 KILLS = 8
 
 
