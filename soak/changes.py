@@ -11,9 +11,9 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tests.crash.conftest import Nursery, Place
-from tests.crash.test_changes import change_together
-from tests.servers import PostgresServer, S3Server
+from testbed.changing import change_together
+from testbed.nursery import Nursery, Place
+from testbed.servers import PostgresServer, S3Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -26,7 +26,7 @@ __all__ = ["run_changes"]
 def run_changes(place: Path, turns: Iterable[Turn]) -> Counter[str]:
     """Let processes change rows, and return what they did, by kind."""
     data = Path(tempfile.mkdtemp(prefix="instar-postgres-"))  # which its own user may enter
-    nursery, server, bucket = Nursery(), PostgresServer(data), S3Server()
+    nursery, server, bucket = Nursery("testbed.changing"), PostgresServer(data), S3Server()
     done: Counter[str] = Counter()
     try:
         for turn in turns:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 
 import instar
 from instar.errors import NotFoundError
-from tests.servers import S3Server
+from testbed.servers import S3Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -19,12 +19,12 @@ from bench.lineage.seeds import (
 )
 from bench.report import Column, Section
 from instar.lineage import open_database
-from tests.service import running
+from testbed.service import running
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from tests.service import Client
+    from testbed.service import Client
 
 __all__ = ["measure_backfill"]
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Final
 from bench.lineage.seeds import add_versions, chain
 from bench.report import Column, Section
 from instar.lineage import open_database
-from tests.service import running
+from testbed.service import running
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from tests.service import Client
+    from testbed.service import Client
 
 __all__ = ["measure_growth"]
 

@@ -11,7 +11,7 @@ import httpx
 
 from bench.lineage.seeds import events_of
 from bench.report import Column, Section
-from tests.service import running
+from testbed.service import running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -18,8 +18,8 @@ from bench.lineage.seeds import add_versions, write_events
 from bench.measure import machine, say
 from bench.report import Report
 from instar.lineage import Database, open_database
-from tests.lineage import new_postgres_url
-from tests.servers import PostgresServer
+from testbed.lineage import new_postgres_url
+from testbed.servers import PostgresServer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy import text
 
 from instar.lineage import decode_event, ingest_event
-from tests.lineage import dataset, run_event
+from testbed.lineage import dataset, run_event
 
 if TYPE_CHECKING:
     from instar.lineage import Database

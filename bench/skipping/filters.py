@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from tests.unit.skipping.league import FILTERS, NOW, PARTS, ROWS, SCHEMA, part
+from testbed.league import FILTERS, NOW, PARTS, ROWS, SCHEMA, part
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping

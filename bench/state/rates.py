@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from tests.servers import PostgresServer, S3Server
+    from testbed.servers import PostgresServer, S3Server
 
 __all__ = ["Servers", "measure_rates"]
 

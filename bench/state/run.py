@@ -17,7 +17,7 @@ from bench.seeds import Seeds
 from bench.state.commits import measure_commits
 from bench.state.opening import measure_opening
 from bench.state.rates import Servers, measure_rates
-from tests.servers import PostgresServer, S3Server
+from testbed.servers import PostgresServer, S3Server
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from instar.storage import Blob, Consensus, open_blob, open_consensus
-from tests.servers import PostgresServer, S3Server, postgres, s3
+from tests.servers import postgres, s3
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from testbed.servers import PostgresServer, S3Server
 
 __all__ = ["postgres", "s3"]
 

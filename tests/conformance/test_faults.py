@@ -21,8 +21,8 @@ from tests.faults import Faults, UnreliableBlob, UnreliableConsensus
 
 if TYPE_CHECKING:
     from instar.storage import Consensus
+    from testbed.servers import PostgresServer
     from tests.conformance.conftest import Place
-    from tests.servers import PostgresServer
 
 KEY = "a/b"
 

@@ -1,22 +1,10 @@
-"""Processes that are killed: `python children.py` forks one for each line of JSON on its standard input.
-
-It has imported everything before, so that a child is at work within milliseconds. Each child opens the store
-anew, as after a crash. The answer is a line of JSON.
-"""
+"""What children do while they are killed, or beside one another, and how a table is looked at after that."""
 
 from __future__ import annotations
 
-import json
-import os
 import random
-import signal
-import sys
-import time
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-sys.path.insert(0, str(Path(__file__).parents[2]))
 
 import pyarrow as pa
 
@@ -25,8 +13,9 @@ import instar.storage.postgres  # before the first fork, although only some need
 from instar.table import begin_write
 from instar.table.log import rollup, table_log
 from instar.table.write import append
+from testbed.changing import change_for_ever, change_many, look_at_changes, prepare_changes
+from testbed.nursery import serve
 from tests.crash.ahead import import_ahead
-from tests.crash.changing import change_for_ever, change_many, look_at_changes, prepare_changes
 from tests.tables import all_rows, find_missing, make_parts
 
 if TYPE_CHECKING:
@@ -35,10 +24,10 @@ if TYPE_CHECKING:
     from instar.api import Table
     from instar.storage import AppendResult, Consensus
     from instar.storage.blob import Data
+    from testbed.nursery import Task
 
 TABLE = "events"
 ROWS = "rows"
-Task = dict[str, Any]
 
 
 def open_table(task: Task) -> Table:
@@ -167,78 +156,6 @@ def look(task: Task) -> dict[str, Any]:
     return {"names": names, "columns": table.schema.names, "missing": missing}
 
 
-def in_a_child(write: Callable[[int], object]) -> tuple[int, int]:
-    """Fork; return the child's id and where it can be heard."""
-    hear, speak = os.pipe()
-    child = os.fork()
-    if child == 0:
-        code = 1
-        try:
-            os.close(hear)
-            write(speak)
-            code = 0
-        finally:
-            os._exit(code)
-    os.close(speak)
-    return child, hear
-
-
-def hear_all(hear: int) -> bytes:
-    """Listen until the other end is closed."""
-    heard = b""
-    while piece := os.read(hear, 65536):
-        heard += piece
-    return heard
-
-
-def kill_one(task: Task) -> dict[str, Any]:
-    """Let a child do a number of things, then a little more, and kill it wherever it is."""
-
-    def work(speak: int) -> None:
-        def say(text: str) -> None:
-            os.write(speak, f"{text}\n".encode())
-
-        {"commits": work_for_ever, "changes": change_for_ever, "compaction": compact_for_ever}[
-            task.get("work", "commits")
-        ](task, say)
-
-    child, hear = in_a_child(work)
-    heard = b""
-    while heard.count(b"\n") < task["after"] and (piece := os.read(hear, 65536)):
-        heard += piece
-    time.sleep(task["seconds"])
-    os.kill(child, signal.SIGKILL)
-    heard += hear_all(hear)
-    _, status = os.waitpid(child, 0)
-    os.close(hear)
-    said = [line.split(" ", 1) for line in heard.decode().splitlines()]
-    return {"said": said, "killed": os.WIFSIGNALED(status)}
-
-
-def answer(task: Task) -> list[dict[str, Any]]:
-    """Do what a line asks for, in as many children as it says."""
-    if task["do"] == "kill":
-        return [kill_one(task)]
-    call = {
-        "look": look,
-        "rows": look_at_rows,
-        "commit": commit_many,
-        "prepare": prepare_changes,
-        "change": change_many,
-        "look at changes": look_at_changes,
-    }[task["do"]]
-
-    def start(seed: int) -> tuple[int, int]:
-        return in_a_child(lambda speak: os.write(speak, json.dumps(call({**task, "seed": seed})).encode()))
-
-    answers = []
-    for child, hear in [start(seed) for seed in range(task.get("children", 1))]:
-        answers.append(json.loads(hear_all(hear) or '{"failed": true}'))
-        os.close(hear)
-        os.waitpid(child, 0)
-    return answers
-
-
 def _try_everything() -> None:
     """Do what children do, once, in a place that nobody else sees."""
     task = {"location": "memory://", "consensus": None, "options": None}
@@ -255,12 +172,16 @@ def _try_everything() -> None:
     table.snapshot(columns=["n"]).to_arrow()
 
 
-def main() -> None:
-    """Answer line by line."""
-    import_ahead(_try_everything)
-    for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line))), flush=True)  # noqa: T201 - this is how it answers
-
-
 if __name__ == "__main__":
-    main()
+    import_ahead(_try_everything)
+    serve(
+        {
+            "look": look,
+            "rows": look_at_rows,
+            "commit": commit_many,
+            "prepare": prepare_changes,
+            "change": change_many,
+            "look at changes": look_at_changes,
+        },
+        {"commits": work_for_ever, "changes": change_for_ever, "compaction": compact_for_ever},
+    )

@@ -5,30 +5,13 @@ from __future__ import annotations
 import random
 from typing import TYPE_CHECKING
 
-from tests.crash.changing import GROUP
+from testbed.changing import GROUP, WRITERS, change_together
 
 if TYPE_CHECKING:
-    from tests.crash.conftest import Nursery, Place
+    from testbed.nursery import Nursery, Place
 
-WRITERS = 3
 STEPS = 4
 KILLS = 8
-
-
-def change_together(nursery: Nursery, place: Place, turn: str, count: int, *, compact: int) -> dict[str, int]:
-    """Let processes change rows of their own in the same parts; each row must be what its owner made it."""
-    nursery.ask(place, "prepare", writers=WRITERS, groups=False)
-    answers = nursery.ask(place, "change", children=WRITERS, count=count, turn=turn, compact=compact)
-    [found] = nursery.ask(place, "look at changes")
-    expected = sorted([answer["who"], *row] for answer in answers for row in answer["rows"])
-    assert found["rows"] == expected, f"turn {turn}"
-    added = {name for answer in answers for name in answer["columns"]}
-    assert set(found["columns"]) == {"who", "n", "v", *added}, f"turn {turn}"
-    done: dict[str, int] = {}
-    for answer in answers:
-        for what, times in answer["done"].items():
-            done[what] = done.get(what, 0) + times
-    return done
 
 
 def test_changes_of_many_processes_conserve_every_row(shared_place: Place, nursery: Nursery) -> None:

@@ -10,14 +10,14 @@ import pytest
 
 import instar
 from instar.errors import CommitOutcomeUnknownError, ConflictError, StorageError
+from testbed.nursery import Place
 from tests.crash.children import TABLE, append_one, look
-from tests.crash.conftest import Place
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from tests.crash.conftest import Nursery
-    from tests.servers import PostgresServer
+    from testbed.nursery import Nursery
+    from testbed.servers import PostgresServer
 
 KILLS = 48
 

@@ -17,7 +17,8 @@ from typing import TYPE_CHECKING, Any
 import httpx
 import pytest
 
-from tests.lineage import database_url, dataset, run_event
+from testbed.lineage import dataset, run_event
+from tests.lineage import database_url
 from tests.servers import postgres
 
 if TYPE_CHECKING:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
-from tests.meta.modules import module_names
+from tests.meta.modules import ROOT, module_names
 from tools.generate_docs import commands
 
 PROGRAM = """
@@ -81,3 +82,16 @@ def test_completion_loads_nothing_slow(line: str, found: str) -> None:
     done = run(COMMANDS, SLOW, "instar", _INSTAR_COMPLETE="complete_bash", **words)
     assert done.returncode == 0, done.stderr
     assert done.stdout.split() == [found]
+
+
+def test_only_tests_import_tests() -> None:
+    """What benchmarks and soaks share with tests is in `testbed`, which needs no pytest."""
+    wrong = {"bench": "tests", "soak": "tests", "testbed": "tests|bench|soak|pytest"}
+    offences = [
+        f"{path.relative_to(ROOT)}: {line.strip()}"
+        for folder, names in wrong.items()
+        for path in (ROOT / folder).rglob("*.py")
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if re.match(rf"\s*(from|import) ({names})\b", line)
+    ]
+    assert offences == []

@@ -7,12 +7,15 @@ import os
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.servers import S3Server, s3
+from tests.servers import s3
 from tests.spark.cloud.s3a import s3a_jars
+
+if TYPE_CHECKING:
+    from testbed.servers import S3Server
 
 __all__ = ["s3"]
 

@@ -10,8 +10,8 @@ from pyspark.sql.types import StructType
 
 from instar.schema import spark_json
 from instar.skipping import decide, parse_catalyst
+from testbed.league import FILTERS, NOW, PARTS, SCHEMA, part
 from tests.unit.skipping.foreseen import bounds_of
-from tests.unit.skipping.league import FILTERS, NOW, PARTS, SCHEMA, part
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

@@ -7,8 +7,11 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
+from pyspark.sql.types import StructType
 
 import instar
+from instar.spark.source.data_source import InstarSource
+from instar.spark.source.part_tasks import ChangesTask
 from tests.tables import list_leases
 
 if TYPE_CHECKING:
@@ -94,6 +97,20 @@ def test_a_stream_begins_after_a_time_and_has_only_the_columns_asked_for(
     second = table.append(rows(2))
     frame = stream(spark, store, "t", since=str(first.ts), columns="v")
     assert gather(frame, tmp_path / "cp") == [("v2", second.ts, 1)]
+
+
+def test_many_small_parts_are_one_task(tmp_path: Path) -> None:
+    """A task costs more than a small part does, so the first batch over a table has few of them."""
+    with instar.open(tmp_path / "lake") as opened:
+        table = opened.create_table("t", "k int, v string")
+        for number in range(9):
+            table.append(rows(number))
+        options = {"store": opened.location, "table": "t", "changes": "true"}
+        source = InstarSource(options).streamReader(StructType())
+        [task] = source.partitions({"upper": 0}, {"upper": table.upper})
+        assert isinstance(task, ChangesTask)
+        assert len(task.parts) == 9
+        source.stop()
 
 
 def test_a_fenced_stream_stops_with_the_reason(spark: SparkSession, store: Store, tmp_path: Path) -> None:

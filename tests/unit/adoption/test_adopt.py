@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from instar import Store
-    from tests.servers import S3Server
+    from testbed.servers import S3Server
 
 __all__ = ["s3"]
 

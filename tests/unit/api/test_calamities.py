@@ -22,13 +22,14 @@ from instar.errors import (
 from instar.table import wall_clock
 from instar.table.layout import lease_key, part_key
 from instar.table.log.leases import LEASE_MS
-from tests.servers import PostgresServer, postgres
+from tests.servers import postgres
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from instar.storage.blob import Data
+    from testbed.servers import PostgresServer
 
 __all__ = ["postgres"]
 

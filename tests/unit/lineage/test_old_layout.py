@@ -23,10 +23,11 @@ from instar.lineage.models import DatasetVersionRow, SchemaVersionRow
 from instar.lineage.old_layout import phases
 from instar.lineage.old_layout.phases import backfill, cleanup, open_any_layout, status
 from instar.lineage.old_layout.tables import OLD_MAPPING, OLD_METADATA, OLD_TABLE
-from tests.lineage import dataset, dump, new_postgres_url, run_event, send
+from testbed.lineage import dataset, new_postgres_url, run_event
+from tests.lineage import dump, send
 
 if TYPE_CHECKING:
-    from tests.servers import PostgresServer
+    from testbed.servers import PostgresServer
 
 _SCHEMAS = ["a int, b string", "a int, b string, c date", "b string", None]
 

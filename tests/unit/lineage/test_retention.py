@@ -11,7 +11,8 @@ from instar.lineage.queries.datasets import list_versions, show_dataset
 from instar.lineage.queries.names import load_dataset
 from instar.lineage.queries.rows import Page
 from instar.lineage.retention import retire
-from tests.lineage import dataset, dump, run_event, send
+from testbed.lineage import dataset, run_event
+from tests.lineage import dump, send
 
 if TYPE_CHECKING:
     from instar.lineage import Database

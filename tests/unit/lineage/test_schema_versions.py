@@ -8,7 +8,8 @@ from sqlalchemy import func, select
 
 from instar.lineage.models import DatasetVersionRow, SchemaVersionFieldRow, SchemaVersionRow
 from instar.lineage.schema_content import SchemaContent
-from tests.lineage import dataset, run_event, send
+from testbed.lineage import dataset, run_event
+from tests.lineage import send
 
 if TYPE_CHECKING:
     from instar.lineage import Database

@@ -9,16 +9,17 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.lineage import database_url, dataset, run_event
+from testbed.lineage import dataset, run_event
+from testbed.service import running
+from tests.lineage import database_url
 from tests.servers import postgres
-from tests.service import running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     import httpx
 
-    from tests.service import Client
+    from testbed.service import Client
 
 __all__ = ["database_url", "postgres"]
 

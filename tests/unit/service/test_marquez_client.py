@@ -11,10 +11,10 @@ from marquez_client import MarquezClient
 from marquez_client.errors import APIError
 from marquez_client.models import DatasetId, DatasetType, JobType
 
-from tests.lineage import dataset, run_event
+from testbed.lineage import dataset, run_event
 
 if TYPE_CHECKING:
-    from tests.service import Client
+    from testbed.service import Client
 
 NAMESPACE = "s3://bucket/with:colon%2Fand space"
 

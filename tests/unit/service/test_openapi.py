@@ -10,13 +10,13 @@ from hypothesis import HealthCheck, Phase, given, settings
 
 from instar.service.api import ENDPOINTS
 from instar.service.openapi import describe
-from tests.lineage import dataset, run_event
-from tests.service import running
+from testbed.lineage import dataset, run_event
+from testbed.service import running
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from tests.service import Client
+    from testbed.service import Client
 
 DOCUMENT = schemathesis.openapi.from_dict(describe(ENDPOINTS))
 FOUND: list[Any] = list(DOCUMENT.get_all_operations())

@@ -31,7 +31,7 @@ from tests.lineage import recorded_events
 from tests.openlineage_spec import check_event, sample_facets
 
 if TYPE_CHECKING:
-    from tests.service import Client
+    from testbed.service import Client
 
 PRODUCER = "https://example.com/producer"
 

@@ -17,7 +17,8 @@ from instar.lineage.ids import dataset_id, namespace_id
 from instar.lineage.models import DatasetRow
 from instar.service.app import Service
 from instar.service.pages.site import Site
-from tests.lineage import dataset, run_event, send
+from testbed.lineage import dataset, run_event
+from tests.lineage import send
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

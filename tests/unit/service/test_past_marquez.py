@@ -7,11 +7,11 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import TYPE_CHECKING, Any
 
 from instar.service.app import ServiceOptions
-from tests.lineage import dataset, run_event
-from tests.service import running
+from testbed.lineage import dataset, run_event
+from testbed.service import running
 
 if TYPE_CHECKING:
-    from tests.service import Client
+    from testbed.service import Client
 
 X = "/namespaces/db/datasets/x"
 

@@ -11,8 +11,8 @@ from instar.service.app import ServiceOptions
 from instar.service.auth import read_tokens
 from instar.service.pages.door import Sessions
 from instar.service.serve import serve
-from tests.lineage import dataset, run_event
-from tests.service import running
+from testbed.lineage import dataset, run_event
+from testbed.service import running
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -6,12 +6,12 @@ import gzip
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
-from tests.lineage import dataset, run_event
+from testbed.lineage import dataset, run_event
 
 if TYPE_CHECKING:
     import pytest
 
-    from tests.service import Client
+    from testbed.service import Client
 
 
 def path(namespace: str, name: str, kind: str = "datasets") -> str:

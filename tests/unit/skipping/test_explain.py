@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from instar.skipping import Verdict, explain, explain_part, parse_filter
 from instar.skipping.expression import conjuncts
+from testbed.league import PARTS, SCHEMA, part
 from tests.unit.skipping.foreseen import bounds_of
-from tests.unit.skipping.league import PARTS, SCHEMA, part
 
 BOUNDS, ROWS = bounds_of([part(number) for number in range(PARTS)], SCHEMA)
 

@@ -11,8 +11,8 @@ import pytest
 from instar.schema import parse_schema_ddl
 from instar.skipping import Session, decide, parse_filter
 from instar.stats import FieldStats, bounds_columns
+from testbed.league import NOW, PARTS, SCHEMA, part
 from tests.unit.skipping.foreseen import bounds_of, parts_read
-from tests.unit.skipping.league import NOW, PARTS, SCHEMA, part
 
 BOUNDS, ROWS = bounds_of([part(number) for number in range(PARTS)], SCHEMA)
 KEYS = [f"k{number:08d}" for number in range(0, 20000, 500)]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from instar.skipping import decide, fields_needed, parse_filter
+from testbed.league import FILTERS, NOW, PARTS, SCHEMA, part
 from tests.unit.skipping.foreseen import bounds_of
-from tests.unit.skipping.league import FILTERS, NOW, PARTS, SCHEMA, part
 
 BOUNDS, ROWS = bounds_of([part(number) for number in range(PARTS)], SCHEMA)
 

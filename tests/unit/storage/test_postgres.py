@@ -18,7 +18,7 @@ from instar.storage.postgres import PostgresConsensus
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from tests.servers import PostgresServer
+    from testbed.servers import PostgresServer
 
 KEY = "a/b"
 

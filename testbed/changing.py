@@ -14,13 +14,23 @@ import pyarrow as pa
 
 import instar
 from instar.errors import ConflictError
+from testbed.nursery import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
     from instar.api import Table
+    from testbed.nursery import Nursery, Place, Task
 
-__all__ = ["GROUP", "change_for_ever", "change_many", "look_at_changes", "prepare_changes"]
+__all__ = [
+    "GROUP",
+    "WRITERS",
+    "change_for_ever",
+    "change_many",
+    "change_together",
+    "look_at_changes",
+    "prepare_changes",
+]
 
 CHANGED = "changed"
 GROUP = 12
@@ -29,7 +39,8 @@ _PARTS = 3
 _GROUPS = 400
 _ROWS_EACH = 20
 
-Task = dict[str, Any]
+WRITERS = 3
+"""How many processes change rows together."""
 
 
 def open_changed(task: Task) -> Table:
@@ -135,3 +146,26 @@ def look_at_changes(task: Task) -> dict[str, Any]:
     table = open_changed(task)
     found = table.snapshot(columns=["who", "n", "v"]).to_arrow().to_pydict()
     return {"rows": sorted(zip(*found.values(), strict=True)), "columns": table.schema.names}
+
+
+def change_together(nursery: Nursery, place: Place, turn: str, count: int, *, compact: int) -> dict[str, int]:
+    """Let processes change rows of their own in the same parts; each row must be what its owner made it."""
+    nursery.ask(place, "prepare", writers=WRITERS, groups=False)
+    answers = nursery.ask(place, "change", children=WRITERS, count=count, turn=turn, compact=compact)
+    [found] = nursery.ask(place, "look at changes")
+    expected = sorted([answer["who"], *row] for answer in answers for row in answer["rows"])
+    assert found["rows"] == expected, f"turn {turn}"
+    added = {name for answer in answers for name in answer["columns"]}
+    assert set(found["columns"]) == {"who", "n", "v", *added}, f"turn {turn}"
+    done: dict[str, int] = {}
+    for answer in answers:
+        for what, times in answer["done"].items():
+            done[what] = done.get(what, 0) + times
+    return done
+
+
+if __name__ == "__main__":
+    serve(
+        {"prepare": prepare_changes, "change": change_many, "look at changes": look_at_changes},
+        {"changes": change_for_ever},
+    )
