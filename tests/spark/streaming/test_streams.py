@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
-from pyspark.sql.types import StructType
 
 import instar
 from instar.spark.source.data_source import InstarSource
@@ -106,7 +105,8 @@ def test_many_small_parts_are_one_task(tmp_path: Path) -> None:
         for number in range(9):
             table.append(rows(number))
         options = {"store": opened.location, "table": "t", "changes": "true"}
-        source = InstarSource(options).streamReader(StructType())
+        made = InstarSource(options)
+        source = made.streamReader(made.schema())
         [task] = source.partitions({"upper": 0}, {"upper": table.upper})
         assert isinstance(task, ChangesTask)
         assert len(task.parts) == 9
