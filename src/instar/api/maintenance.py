@@ -13,7 +13,7 @@ from instar.table.housekeeping.retention import retain_table
 from instar.table.housekeeping.rewrite import rewrite_parts
 from instar.table.housekeeping.vacuum import VacuumReport
 from instar.table.log.table_log import TableLog
-from instar.table.log.tables import INTERNAL, log_names
+from instar.table.log.tables import INTERNAL, log_keys
 from instar.table.metrics import MAINTAINED, MAINTENANCE_FAILED, REWRITTEN_BYTES, VACUUMED_BYTES
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ class Maintenance:
             return MaintenanceReport(leader=rival.holder)
         check_clock(self._services)
         report = MaintenanceReport()
-        for name in log_names(self._services):
+        for name in log_keys(self._services):
             if stop is not None and stop.is_set():
                 return report._replace(stopped=True)
             try:
@@ -100,12 +100,14 @@ class Maintenance:
         services = self._services
         log = TableLog(services, name)
         state = log.refresh()
+        if state is not None:
+            log.bind(state.table_id)  # it may be called otherwise than its log
         moved, compacted = False, CompactionReport()
 
         def told(done: int, total: int) -> None:
             self._leader.lead()  # a long compaction renews the lead as it goes
             if tell is not None:
-                tell(name, done, total)
+                tell(log.name, done, total)
 
         if state is not None and not state.dropped:
             kept = retain_table(services, log)

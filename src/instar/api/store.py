@@ -18,11 +18,9 @@ from instar.stream import StreamHandle, list_streams
 from instar.stream.judging import EveryChange
 from instar.stream.vacuum import vacuum_streams
 from instar.table import (
-    TableLog,
     VacuumReport,
     check_clock,
     check_consensus,
-    check_table_name,
     create_table,
     drop_table,
     find_marker,
@@ -33,7 +31,7 @@ from instar.table import (
     write_marker,
 )
 from instar.table.housekeeping.examination import Finding, examine_store
-from instar.table.log.tables import UNREADABLE, log_names
+from instar.table.log.tables import UNREADABLE, log_keys, open_log, rename_table, undrop_table
 from instar.table.write.adopt import infer_schema
 
 if TYPE_CHECKING:
@@ -99,11 +97,8 @@ class Store:
 
     def table(self, name: str) -> Table:
         """Open a table, or raise `TableNotFoundError`."""
-        check_table_name(name)
         services = self._found()
-        log = TableLog(services, name)
-        log.load()
-        return Table(services, log)
+        return Table(services, open_log(services, name))
 
     def tables(self, prefix: str = "") -> list[str]:
         """Return the names of the tables, in order; with a prefix, of those that begin with it."""
@@ -162,11 +157,30 @@ class Store:
         return Evolver(self._found(), list(streams) or None, EveryChange() if always else None)
 
     def drop_table(self, name: str) -> None:
-        """End a table. Its name is free at once; what it held goes with the next vacuum of the store.
+        """End a table. Its name is free at once; what it held goes with a vacuum after the grace period.
 
         Its handles raise `TableNotFoundError` from then on; a snapshot that somebody holds stays readable.
+        Until the vacuum, and as long as no other table has the name, `undrop_table` brings it back.
         """
         drop_table(self._found(), name)
+
+    def undrop_table(self, name: str) -> Table:
+        """Bring back a table that was dropped, with everything that it held, and return it.
+
+        If a vacuum has removed what it held, `TableNotFoundError` says so. If there is another table of this
+        name by now, `TableExistsError` is raised: rename that one first.
+        """
+        services = self._found()
+        return Table(services, undrop_table(services, name))
+
+    def rename_table(self, name: str, new_name: str) -> Table:
+        """Give a table another name that is free, and return it. Nothing is moved or rewritten.
+
+        Readers and writers that have the table open go on. The old name can be used for another table at
+        once. A name that a table has raises `TableExistsError`; tables of a stream keep their names.
+        """
+        services = self._found()
+        return Table(services, rename_table(services, name, new_name))
 
     def maintenance(self, *, grace_ms: int = GRACE_MS, spark: SparkSession | None = None) -> Maintenance:
         """Return what looks after all tables: `store.maintenance().run_once()`.
@@ -187,7 +201,7 @@ class Store:
             check_clock(services)
         reports = [vacuum_streams(services, grace_ms=grace_ms, dry_run=dry_run)]
         unreadable: list[InstarError] = []
-        for name in log_names(services):
+        for name in log_keys(services):
             try:
                 reports.append(vacuum_table(services, name, grace_ms=grace_ms, dry_run=dry_run))
             except UNREADABLE as error:

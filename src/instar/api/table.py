@@ -33,6 +33,7 @@ from instar.table.read.moments import find_time
 from instar.table.read.order import arrange_parts
 from instar.table.read.unbounded import find_unbounded
 from instar.table.write.adopt import adopt_files
+from instar.table.write.clone import clone_table
 from instar.table.write.evolving import Evolution
 from instar.table.write.restore import restore_rows
 from instar.table.write.retract import delete_local
@@ -551,6 +552,15 @@ class Table:
             grace_ms=grace_ms,
         )
 
+    def clone(self, name: str) -> Table:
+        """Make another table that holds what this one holds now, its past too, and return it.
+
+        No file is copied: the clone reads the same files, and what is written to either of them from then on
+        is its own. A vacuum of this table keeps what the clone needs, also after this table was dropped. The
+        cost is that of the metadata. A name that a table has raises `TableExistsError`.
+        """
+        return Table(self._services, clone_table(self._services, self._log, name))
+
     def retain(self, *, dry_run: bool = False) -> RetentionReport:
         """Let go of history that is older than the option `retention` says: a week, unless told otherwise.
 
@@ -570,7 +580,9 @@ class Table:
         if not dry_run:
             check_clock(self._services)
         table_id = self._log.table_id
-        return vacuum_table(self._services, self.name, grace_ms=grace_ms, dry_run=dry_run, table_id=table_id)
+        return vacuum_table(
+            self._services, self._log.key, grace_ms=grace_ms, dry_run=dry_run, table_id=table_id
+        )
 
     def _report(self, operation: str, write: Callable[[], Committed]) -> Commit:
         return report_commit(self._services, self._log, operation, write)

@@ -27,6 +27,7 @@ from instar.cli import (
     lineage_show,
     lookup,
     maintain,
+    names,
     optimize,
     purge,
     query,
@@ -80,7 +81,10 @@ app.command()(retain.retain)
 app.command()(purge.purge)
 app.command()(vacuum.vacuum)
 app.command()(maintain.maintain)
-app.command()(tables.drop)
+app.command()(names.clone)
+app.command()(names.rename)
+app.command()(names.drop)
+app.command()(names.undrop)
 app.command()(serve.serve)
 app.add_typer(lineage_show.app)
 app.command()(doctor.doctor)

@@ -1,4 +1,4 @@
-"""`instar init`, `tables`, `create`, `describe`, `log`, `drop`: a store and what is in it."""
+"""`instar init`, `tables`, `create`, `describe`, `log`: a store and what is in it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 import instar
-from instar.cli.options import (
-    ConsensusOption,
-    StoreOption,
-    TableArgument,
-    YesOption,
-    confirm,
-    open_store,
-)
+from instar.cli.options import ConsensusOption, StoreOption, TableArgument, open_store
 from instar.cli.output import (
     JsonOption,
     console,
@@ -42,7 +35,7 @@ _READERS: Final = 16
 _NEAR_MS: Final = 60_000
 """Times of rows that are nearer to the clock's are times by the clock."""
 
-__all__ = ["create", "describe", "drop", "init", "log", "tables"]
+__all__ = ["create", "describe", "init", "log", "tables"]
 
 
 def init(
@@ -242,25 +235,6 @@ def _is_by_clock(commit: CommitInfo) -> bool:
     from instar.table.read.moments import parse_time  # noqa: PLC0415 -- slow
 
     return commit.ts is not None and abs(commit.ts - parse_time(commit.at)) < _NEAR_MS
-
-
-def drop(
-    table: TableArgument,
-    *,
-    yes: YesOption = False,
-    store: StoreOption = ".",
-    consensus: ConsensusOption = None,
-    as_json: JsonOption = False,
-) -> None:
-    """End a table. Its name is free at once; its files go with the next vacuum."""
-    with open_store(store, consensus) as opened:
-        totals = opened.table(table).state.totals
-        confirm(f"Drop {table}, which holds {format_count(totals.rows - totals.retracted, 'row')}?", yes=yes)
-        opened.drop_table(table)
-    if as_json:
-        print_json({"dropped": table})
-    else:
-        console().print(f"Dropped {table}. `instar vacuum` removes its files.")
 
 
 def _print_tables(found: list[_Facts]) -> None:

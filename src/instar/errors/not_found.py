@@ -46,10 +46,19 @@ class TableNotFoundError(NotFoundError):
 
     code = "table-not-found"
 
-    def __init__(self, name: str, *, dropped: bool = False) -> None:
+    def __init__(
+        self, name: str, *, dropped: bool = False, renamed: str | None = None, vacuumed: bool = False
+    ) -> None:
         self.name = name
         self.dropped = dropped
-        why = "was dropped" if dropped else "does not exist"
+        self.renamed = renamed
+        why = "does not exist"
+        if vacuumed:
+            why = "was dropped, and a vacuum has removed what it held"
+        elif renamed is not None:
+            why = f"was renamed to `{renamed}`"
+        elif dropped:
+            why = "was dropped"
         super().__init__(f"table `{name}` {why}. `instar tables` lists what there is.")
 
 

@@ -45,6 +45,9 @@ class Rollup(msgspec.Struct, frozen=True, array_like=True):
     touches: tuple[Removal, ...] = ()
     touches_since: int = 0
     adopted: str | None = None
+    renaming: str | None = None
+    pointer: str | None = None
+    origins: tuple[str, ...] = ()
 
 
 _encoder = msgspec.msgpack.Encoder()
@@ -93,6 +96,9 @@ def encode_rollup(state: TableState) -> bytes:
             state.touches,
             state.touches_since,
             state.adopted,
+            state.renaming,
+            state.pointer,
+            state.origins,
         )
     )
 
@@ -124,6 +130,9 @@ def decode_rollup(data: bytes, *, what: str) -> TableState:
         rollup.touches,
         rollup.touches_since,
         rollup.adopted,
+        rollup.renaming,
+        rollup.pointer,
+        rollup.origins,
     )
 
 

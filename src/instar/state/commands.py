@@ -16,6 +16,7 @@ from instar.errors import (
     SchemaMismatchError,
     SchemaNotFoundError,
     TableExistsError,
+    TableNotFoundError,
     UpperMismatchError,
     UsageError,
     WriterFencedError,
@@ -29,7 +30,11 @@ from instar.state.commits import (
     Created,
     Dropped,
     Evolved,
+    Removed,
+    Renamed,
+    Renaming,
     SinceAdvanced,
+    Undropped,
 )
 from instar.state.options import CLUSTER_BY, MOST_CLUSTERED, check_options, format_fields
 from instar.state.parts import Place
@@ -38,7 +43,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from instar.schema import Type
-    from instar.state.commits import ConfigValue, Step
+    from instar.state.commits import Cloned, ConfigValue, Step
     from instar.state.table_state import TableState
 
     Option = ConfigValue | Sequence[str] | None
@@ -46,15 +51,21 @@ if TYPE_CHECKING:
 __all__ = [
     "advance_since",
     "append",
+    "begin_rename",
+    "cancel_rename",
     "check_schema_id",
     "check_token",
     "column_ids",
     "compact",
     "configure",
     "create",
+    "create_clone",
     "drop",
+    "end_rename",
     "evolve",
+    "remove",
     "resolve_columns",
+    "undrop",
 ]
 
 MAX_TIME: Final = 2**63 - 1
@@ -68,6 +79,13 @@ def create(state: TableState | None, name: str, step: Created) -> tuple[Step, ..
         raise TableExistsError(name)
     chosen = {option: value for option, value in check_options(step.config).items() if value is not None}
     return (replace(step, config=chosen),)
+
+
+def create_clone(state: TableState | None, name: str, step: Cloned) -> tuple[Step, ...]:
+    """Begin a table with what another one holds, under a name that is free."""
+    if state is not None and not state.dropped:
+        raise TableExistsError(name)
+    return (step,)
 
 
 def column_ids(schema: Schema, columns: Sequence[str]) -> tuple[int, ...]:
@@ -225,6 +243,46 @@ def configure(state: TableState, options: Mapping[str, Option]) -> tuple[Step, .
 def drop(state: TableState) -> tuple[Step, ...]:
     """End the table; one that has ended is no step."""
     return () if state.dropped else (Dropped(),)
+
+
+def undrop(state: TableState) -> tuple[Step, ...]:
+    """Bring a table back that has ended, unless a vacuum may have taken what it held."""
+    _check_own_name(state, "bring back")
+    if state.removed:
+        raise TableNotFoundError(state.name, vacuumed=True)
+    return (Undropped(),) if state.dropped else ()
+
+
+def remove(state: TableState) -> tuple[Step, ...]:
+    """Let what a table held go for good, if it has ended."""
+    return (Removed(),) if state.dropped and not state.removed else ()
+
+
+def begin_rename(state: TableState, name: str) -> tuple[Step, ...]:
+    """Say that a table is about to have another name. The name may be claimed for it only after this."""
+    _check_own_name(state, "rename")
+    return () if state.renaming == name else (Renaming(name),)
+
+
+def end_rename(state: TableState, name: str) -> tuple[Step, ...]:
+    """Give a table the name that was claimed for it, unless others have taken it since."""
+    if state.renaming != name:
+        raise ConflictError(
+            f"cannot rename `{state.name}` to `{name}`: somebody else was renaming it or has taken the name. "
+            "Nothing was done; look at `instar tables` and try again."
+        )
+    return (Renamed(name),)
+
+
+def cancel_rename(state: TableState, name: str) -> tuple[Step, ...]:
+    """Let a table keep its name, if it is about to have this one."""
+    return (Renaming(None),) if state.renaming == name else ()
+
+
+def _check_own_name(state: TableState, verb: str) -> None:
+    if "stream" in state.labels:
+        stream = state.labels["stream"]
+        raise UsageError(f"cannot {verb} `{state.name}`: it belongs to the stream `{stream}`, which names it")
 
 
 def _lost_columns(state: TableState, schema_id: int, present: Collection[int]) -> list[str]:

@@ -17,6 +17,7 @@ from instar.state.retractions import Retraction, SheetRef
 __all__ = [
     "Appended",
     "Checkpointed",
+    "Cloned",
     "CommitRecord",
     "Compacted",
     "ConfigValue",
@@ -24,10 +25,16 @@ __all__ = [
     "Created",
     "Dropped",
     "Evolved",
+    "Naming",
     "NewBatch",
+    "Pointed",
+    "Removed",
+    "Renamed",
+    "Renaming",
     "SinceAdvanced",
     "Start",
     "Step",
+    "Undropped",
 ]
 
 ConfigValue = Union[bool, int, float, str]  # noqa: UP007 -- resolved by msgspec
@@ -66,13 +73,24 @@ class NewBatch(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Created(msgspec.Struct, frozen=True, array_like=True, tag="created"):
-    """A table begins, under a name that was free."""
+    """A table begins, under a name that was free: `name`, or if that is None the key of the log."""
 
     table_id: str
     schema: Schema
     order_by: tuple[int, ...] = ()
     key: tuple[int, ...] = ()
     config: dict[str, ConfigValue] = {}
+    name: str | None = None
+
+
+class Cloned(msgspec.Struct, frozen=True, array_like=True, tag="cloned"):
+    """A table begins with what another one held; the commit's rollup says it all."""
+
+    table_id: str
+    source: str
+    source_seqno: int
+    schema_id: int
+    upper: int
 
 
 class Evolved(msgspec.Struct, frozen=True, array_like=True, tag="evolved"):
@@ -130,7 +148,52 @@ class Dropped(msgspec.Struct, frozen=True, array_like=True, tag="dropped"):
     """The table ends; its name is free again."""
 
 
-Step = Union[Created, Evolved, Appended, Compacted, SinceAdvanced, Configured, Checkpointed, Dropped]  # noqa: UP007 -- as above
+class Undropped(msgspec.Struct, frozen=True, array_like=True, tag="undropped"):
+    """A table that was dropped is there again, as it was."""
+
+
+class Removed(msgspec.Struct, frozen=True, array_like=True, tag="removed"):
+    """What a dropped table held may be deleted from now on; it cannot come back."""
+
+
+class Renaming(msgspec.Struct, frozen=True, array_like=True, tag="renaming"):
+    """The table is about to get another name, or with None it is no longer."""
+
+    to: str | None
+
+
+class Renamed(msgspec.Struct, frozen=True, array_like=True, tag="renamed"):
+    """The table has the name that it was about to get. Its log stays where it is."""
+
+    name: str
+
+
+class Pointed(msgspec.Struct, frozen=True, array_like=True, tag="pointed"):
+    """A table whose name is the key of this log has another log, if that says so too.
+
+    `table_id` is that of no table: the log may have had none yet.
+    """
+
+    log: str
+    table_id: str
+
+
+Step = Union[  # noqa: UP007 -- as above
+    Created,
+    Cloned,
+    Evolved,
+    Appended,
+    Compacted,
+    SinceAdvanced,
+    Configured,
+    Checkpointed,
+    Dropped,
+    Undropped,
+    Removed,
+    Renaming,
+    Renamed,
+    Pointed,
+]
 
 
 class Start(msgspec.Struct, frozen=True, array_like=True):
@@ -138,6 +201,18 @@ class Start(msgspec.Struct, frozen=True, array_like=True):
 
     seqno: int
     rollup: bool
+
+
+class Naming(msgspec.Struct, frozen=True, array_like=True):
+    """What a commit leaves of names, where its steps alone do not tell it.
+
+    `name` is that of the table, `ended` whether it was dropped, and `pointer` the log of the table that has
+    the key of this log as its name.
+    """
+
+    name: str
+    ended: bool
+    pointer: str | None
 
 
 class CommitRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -155,3 +230,4 @@ class CommitRecord(msgspec.Struct, frozen=True, array_like=True):
     start: Start
     steps: tuple[Step, ...]
     after: str | None
+    naming: Naming | None = None

@@ -12,10 +12,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from msgspec.structs import replace as replace_struct
 
 from instar.errors import CorruptTableError
-from instar.schema import History
+from instar.schema import Field, History, Schema
+from instar.schema.types import Primitive
 from instar.state.commits import (
     Appended,
     Checkpointed,
+    Cloned,
     CommitRecord,
     Compacted,
     Configured,
@@ -23,10 +25,16 @@ from instar.state.commits import (
     Created,
     Dropped,
     Evolved,
+    Naming,
     NewBatch,
+    Pointed,
+    Removed,
+    Renamed,
+    Renaming,
     SinceAdvanced,
     Start,
     Step,
+    Undropped,
 )
 from instar.state.options import CLUSTER_BY, parse_fields
 from instar.state.parts import Batch, BatchHeader, ChunkRef, Place
@@ -46,6 +54,7 @@ __all__ = [
     "Totals",
     "apply",
     "check_follows",
+    "naming_after",
     "rebase",
 ]
 
@@ -60,6 +69,10 @@ REMOVAL_WINDOW: Final = 100
 
 TOUCHED_PLACES: Final = 10_000
 """How many places are remembered of parts that rows were last retracted from, by position."""
+
+
+_NOTHING: Final = Schema((Field(1, "nothing", Primitive("boolean")),))
+"""What stands for a schema where there is no table."""
 
 
 class TokenRecord(NamedTuple):
@@ -121,6 +134,15 @@ class TableState:
     touches: tuple[Removal, ...] = ()  # parts that rows were retracted of by position
     touches_since: int = 0  # touches of later seqnos are all in `touches`
     adopted: str | None = None  # the key of the list of all files that were ever adopted
+    renaming: str | None = None  # the name that it is about to get
+    pointer: str | None = None  # the log of the table that has the key of this log as its name
+    origins: tuple[str, ...] = ()  # the ids of tables whose files this one may refer to, as a clone
+    removed: bool = False  # it was dropped, and what it held may be gone
+    dropped_at: int = 0  # by the clock of whoever dropped it
+
+    def is_at(self, name: str) -> bool:
+        """Whether there is a table, and it has a name."""
+        return not self.dropped and self.name == name
 
     @property
     def options(self) -> dict[str, ConfigValue]:
@@ -163,6 +185,14 @@ def apply(state: TableState | None, name: str, seqno: int, commit: CommitRecord)
     return replace(state, seqno=seqno, start=newer, commit_id=commit.id)
 
 
+def naming_after(state: TableState, log: str, steps: tuple[Step, ...]) -> Naming | None:
+    """Return what the commit of the steps that led to a state has to tell of names, in the log of a key."""
+    told = state.dropped == any(isinstance(step, Dropped) for step in steps)
+    if told and state.name == log and state.pointer is None:
+        return None
+    return Naming(state.name, state.dropped, state.pointer)
+
+
 def check_follows(name: str, seqno: int, commit: CommitRecord, before: str) -> None:
     """Raise if the commit at a seqno was not made after the one with that id, which is before it."""
     if commit.after != before:
@@ -173,19 +203,10 @@ def check_follows(name: str, seqno: int, commit: CommitRecord, before: str) -> N
 def _apply_step(
     state: TableState | None, name: str, seqno: int, step: Step, commit: CommitRecord
 ) -> TableState:
-    if isinstance(step, Created):
-        return TableState(
-            name,
-            step.table_id,
-            seqno,
-            Start(seqno, rollup=False),
-            History.start(step.schema),
-            step.order_by,
-            step.key,
-            step.config,
-            removals_since=seqno,
-            touches_since=seqno,
-        )
+    if isinstance(step, Created | Pointed):
+        return _begun(state, name, seqno, step)
+    if isinstance(step, Cloned):
+        raise TypeError("a clone is read from its rollup")
     if state is None:
         raise ValueError(f"commit {commit.id} changes a table that was never created")
     match step:
@@ -204,8 +225,47 @@ def _apply_step(
             return replace(state, config={name: value for name, value in merged.items() if value is not None})
         case Checkpointed():
             return state
+        case Dropped() | Undropped() | Removed() | Renaming() | Renamed():
+            return _named(state, step, commit)
+
+
+def _begun(state: TableState | None, name: str, seqno: int, step: Created | Pointed) -> TableState:
+    """Begin a table, or note in the log of a name where a table of that name is."""
+    start = Start(seqno, rollup=False)
+    if isinstance(step, Created):
+        return TableState(
+            step.name or name,
+            step.table_id,
+            seqno,
+            start,
+            History.start(step.schema),
+            step.order_by,
+            step.key,
+            step.config,
+            removals_since=seqno,
+            touches_since=seqno,
+        )
+    if state is None:
+        nothing = History.start(_NOTHING)
+        state = TableState(name, step.table_id, seqno, start, nothing, dropped=True, removed=True)
+    return replace(state, pointer=step.log)
+
+
+def _named(
+    state: TableState, step: Dropped | Undropped | Removed | Renaming | Renamed, commit: CommitRecord
+) -> TableState:
+    """Fold in what a step says of a table's end or name."""
+    match step:
         case Dropped():
-            return replace(state, dropped=True)
+            return replace(state, dropped=True, dropped_at=commit.at)
+        case Undropped():
+            return replace(state, dropped=False)
+        case Removed():
+            return replace(state, removed=True)
+        case Renaming(to=to):
+            return replace(state, renaming=to)
+        case Renamed(name=renamed):
+            return replace(state, name=renamed, renaming=None)
 
 
 def _appended(state: TableState, seqno: int, step: Appended) -> TableState:

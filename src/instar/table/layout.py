@@ -11,6 +11,8 @@ __all__ = [
     "archive_key",
     "archives",
     "chunk_key",
+    "clone_key",
+    "clones",
     "lease_key",
     "leases",
     "part_key",
@@ -81,6 +83,16 @@ def archives(table_id: str) -> str:
 def archive_key(table_id: str, first: int, last: int) -> str:
     """Return the key of the lines of some commits."""
     return f"{archives(table_id)}/{first:020d}-{last:020d}"
+
+
+def clones(table_id: str) -> str:
+    """Return the directory of what tells which other tables refer to a table's objects."""
+    return f"{table_root(table_id)}/clones"
+
+
+def clone_key(table_id: str, clone_id: str) -> str:
+    """Return the key of what tells that a clone refers to a table's objects."""
+    return f"{clones(table_id)}/{clone_id}"
 
 
 def leases(table_id: str) -> str:

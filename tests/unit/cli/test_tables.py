@@ -34,6 +34,22 @@ def ask(store: str, *arguments: str) -> object:
     return json.loads(done.stdout)
 
 
+def test_tables_are_renamed_cloned_dropped_and_brought_back(tmp_path: Path) -> None:
+    """Each command says what it did, in words and in JSON."""
+    store = str(tmp_path / "lake")
+    with library.open(store) as opened:
+        opened.create_table("events", "id int").append([{"id": 1}, {"id": 2}])
+    assert ask(store, "rename", "events", "sales") == {"renamed": "events", "to": "sales"}
+    done = instar("count", "events", "--store", store)
+    assert (done.returncode, "was renamed to `sales`" in done.stderr) == (3, True)
+    assert ask(store, "clone", "sales", "copy") == {"cloned": "sales", "to": "copy", "rows": 2}
+    assert "instar undrop sales" in instar("drop", "sales", "--yes", "--store", store).stdout
+    assert instar("undrop", "sales", "--store", store).stdout == "Brought back sales, which holds 2 rows.\n"
+    assert instar("rename", "sales", "copy", "--store", store).returncode == 4
+    assert instar("vacuum", "--grace", "0s", "--store", store).returncode == 0
+    assert instar("count", "copy", "--store", store).stdout.strip() == "2"
+
+
 def test_init_says_whether_it_made_the_store(store: str) -> None:
     """Making a store twice is no error, and says so."""
     assert "is a store already" in instar("init", store).stdout

@@ -228,7 +228,9 @@ def test_a_drop_finds_its_own_success(world: World) -> None:
     """After a lost reply the table is gone, and that is what was asked for."""
     services, _ = faulty(world, ("append", Outcome.DONE_SILENT))
     drop_table(services, NAME)
-    assert not TableLog(world.services(), NAME).exists()
+    naming = TableLog(world.services(), NAME).find_naming()
+    assert naming is not None
+    assert naming.ended
     with pytest.raises(TableNotFoundError):
         drop_table(services, NAME)
 

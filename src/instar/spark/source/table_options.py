@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import UsageError
 from instar.state.commands import check_token
-from instar.table import TableLog, check_table_name, open_services
+from instar.table import TableLog, open_services
+from instar.table.log.tables import open_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -57,9 +58,8 @@ class TableOptions(NamedTuple):
         """Open the table, for as long as it is needed: the store must be there."""
         services, _ = open_services(self.store, consensus=self.consensus, options=self.storage)
         try:
-            check_table_name(self.table)
             check_token(self.token)
-            yield services, TableLog(services, self.table)
+            yield services, open_log(services, self.table)
         finally:
             services.close()
 

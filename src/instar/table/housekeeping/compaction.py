@@ -189,11 +189,14 @@ def _inputs(services: Services, state: TableState, parts: Sequence[Candidate]) -
 
 
 def _taken(
-    retractions: Retractions, places: Iterable[Place], *, after: int = -1
+    retractions: Retractions, places: Iterable[Place], *, after: int | None = None
 ) -> dict[Place, list[tuple[int, BitMap]]]:
-    """Return what has been retracted of some parts, by commits after a seqno."""
+    """Return what has been retracted of some parts, all or by commits after a seqno."""
     wanted = [
-        found for place in places for found in retractions.by_place.get(place, ()) if found.batch > after
+        found
+        for place in places
+        for found in retractions.by_place.get(place, ())
+        if after is None or found.batch > after
     ]
     taken: dict[Place, list[tuple[int, BitMap]]] = {}
     for found, positions in retractions.read(wanted):

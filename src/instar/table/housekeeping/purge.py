@@ -95,7 +95,7 @@ def purge_table(
         )
     log.checkpoint(clean=True)
     last = log.load()
-    vacuum_table(services, state.name, grace_ms=grace_ms, table_id=state.table_id)
+    vacuum_table(services, log.key, grace_ms=grace_ms, table_id=state.table_id)
     return _report(services, last, rows, listed, list(held), delete_adopted=delete_adopted)
 
 

@@ -2,7 +2,7 @@
 
 Deleted are parts that a compaction replaced, parts of writes that never committed, chunks and rollups
 that newer ones have replaced, expired leases, and everything of dropped tables; the log is cut off below
-the oldest rollup that somebody may need. Why this is safe:
+the oldest rollup that somebody may need. What a clone refers to stays. Why this is safe:
 
 - Objects are listed first, then the state is loaded, then leases, then rollups and the state again.
 - A reader takes its lease first and loads its state after that. If the vacuum saw the lease, it keeps
@@ -28,9 +28,11 @@ from typing import TYPE_CHECKING, NamedTuple
 from instar.errors import CorruptTableError, NotFoundError, StorageError, TableNotFoundError, UsageError
 from instar.state import Appended, Compacted
 from instar.state.chunk import FILES
+from instar.state.commands import remove
 from instar.table.layout import (
     TABLES,
     archives,
+    clones,
     lease_key,
     rollup_key,
     rollups,
@@ -39,16 +41,17 @@ from instar.table.layout import (
     write_of,
 )
 from instar.table.log.archive import archive_entries
+from instar.table.log.clone_notes import find_clone_note
 from instar.table.log.leases import LEASE_MS, live_leases
 from instar.table.log.manifest import load_parts
 from instar.table.log.rollup import load_rollup
 from instar.table.log.table_log import TableLog
-from instar.table.log.tables import log_names
+from instar.table.log.tables import log_keys
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from instar.state import ChunkRef, Start, TableState
+    from instar.state import ChunkRef, Start, Step, TableState
     from instar.storage import StoredObject
     from instar.table.log.leases import Lease
     from instar.table.services import Services
@@ -67,60 +70,85 @@ class VacuumReport(NamedTuple):
 
 
 def vacuum_table(
-    services: Services, name: str, *, grace_ms: int, dry_run: bool = False, table_id: str | None = None
+    services: Services, key: str, *, grace_ms: int, dry_run: bool = False, table_id: str | None = None
 ) -> VacuumReport:
-    """Vacuum one table, dropped or not; the table itself is the same before and after.
+    """Vacuum the table that has a log, dropped or not; the table itself is the same before and after.
 
-    With a table's id, only that one is meant, and not a later table of the same name.
+    With a table's id, only that one is meant, and not a later table of the same name. A table that was
+    dropped is kept for the grace period as it was, so that it can be brought back; then a commit says that it
+    cannot any more, and after that it is deleted.
     """
-    log = TableLog(services, name)
+    log = TableLog(services, key)
     state = log.refresh()
     if state is None or state.table_id != (table_id or state.table_id):
-        raise TableNotFoundError(name, dropped=state is not None)
-    if not dry_run and not state.dropped:
-        # It may have been dropped just now; and where nothing can be written, deleting is needed most.
-        with suppress(TableNotFoundError, StorageError):
-            state = log.checkpoint()
+        raise TableNotFoundError(key, dropped=state is not None)
+    log.bind(state.table_id)
     oldest = services.clock() - grace_ms
+    if not dry_run and not state.dropped:
+        # It may be dropped just now; and where nothing can be written, deleting is needed most.
+        with suppress(TableNotFoundError, StorageError):
+            log.checkpoint()
+        state = log.refresh() or state
+    if not dry_run and state.dropped:
+        with suppress(TableNotFoundError, StorageError):
+            state = _give_up(log, oldest)
+    gone = state.removed or (dry_run and state.dropped and state.dropped_at <= oldest)
     objects = list(services.blob.list(table_root(state.table_id)))
-    sweep = _Sweep(services, log, state.table_id)
+    sweep = _Sweep(services, log, state.table_id, gone=gone)
+    sweep.reach_clones()
     kept = archives(state.table_id) + "/"  # as long as the table is there
     doomed = [
         stored
         for stored in objects
         if stored.modified_ms <= oldest
         and not sweep.reaches(stored.key)
-        and (state.dropped or not stored.key.startswith(kept))
+        and (gone or not stored.key.startswith(kept))
     ]
     cut = sweep.cut(oldest)
     report = _report(objects, doomed)._replace(log_entries=sweep.count_entries(cut))
     if not dry_run:
         services.blob.delete(stored.key for stored in doomed)
-        if not state.dropped and sweep.count_entries(cut):
+        if not gone and sweep.count_entries(cut):
             archive_entries(services, log, state.table_id, cut)
-        services.consensus.truncate(services.log_key(name), cut)
+        services.consensus.truncate(services.log_key(key), cut)
     return report
+
+
+def _give_up(log: TableLog, oldest: int) -> TableState:
+    """Say that a table which was dropped long enough ago cannot come back, and return its state."""
+
+    def decide(state: TableState | None) -> tuple[Step, ...]:
+        if state is None or state.table_id != log.table_id or not state.dropped:
+            raise TableNotFoundError(log.name)  # it has come back just now, or there is another
+        return remove(state) if state.dropped_at <= oldest else ()
+
+    with suppress(TableNotFoundError):  # there is nothing to do
+        return log.commit(decide).state
+    state = log.refresh()
+    if state is None or state.table_id != log.table_id:
+        raise TableNotFoundError(log.name)
+    return state
 
 
 def vacuum_store(services: Services, *, grace_ms: int, dry_run: bool = False) -> VacuumReport:
     """Vacuum what belongs to no table: former tables of a name that was used again, and unfinished puts."""
     now = services.clock()
     objects = list(services.blob.list(TABLES))
-    states = [TableLog(services, name).refresh() for name in log_names(services)]
+    states = [TableLog(services, name).refresh() for name in log_keys(services)]
     known = {state.table_id for state in states if state is not None}
     strays = [stored for stored in objects if table_of(stored.key) not in known]
-    held = {
-        table_id
-        for table_id in {table_of(stored.key) for stored in strays}
-        if next(live_leases(services, table_id), None) is not None
-    }
+    former = {table_of(stored.key) for stored in strays}
+    held = {table_id for table_id in former if next(live_leases(services, table_id), None) is not None}
+    cloned = {table_id: find_cloned(services, table_id) for table_id in former - held}
     # Nobody holds a lease for a put in progress, and there may be one.
     unfinished = list(services.blob.list_unfinished())
     doomed = [
         *(
             stored
             for stored in strays
-            if stored.modified_ms <= now - grace_ms and table_of(stored.key) not in held
+            if stored.modified_ms <= now - grace_ms
+            and table_of(stored.key) not in held
+            and not cloned[table_of(stored.key)].reaches(stored.key)
         ),
         *(stored for stored in unfinished if stored.modified_ms <= now - max(grace_ms, LEASE_MS)),
     ]
@@ -152,7 +180,7 @@ def check_clock(services: Services) -> None:
 class _Sweep:
     """What can still be reached in one table, found out in the order that makes a vacuum safe."""
 
-    def __init__(self, services: Services, log: TableLog, table_id: str) -> None:
+    def __init__(self, services: Services, log: TableLog, table_id: str, *, gone: bool = False) -> None:
         self._services = services
         self._log = log
         self._table_id = table_id
@@ -161,14 +189,25 @@ class _Sweep:
         self._writes = frozenset(lease.write_id for lease in held if lease.write_id is not None)
         self._keys = {lease_key(table_id, lease.id) for lease in held}
         self._end = 0  # nobody needs the log below this
-        if state is not None and state.dropped and not held:
+        self._cloned: CloneReach | None = None
+        if state is not None and state.dropped and gone and not held:
             self._reach_tombstone(state.start)
         elif state is not None:
             self._reach_from(min([state.start.seqno, *(lease.seqno for lease in held)]), state)
 
     def reaches(self, key: str) -> bool:
         """Whether somebody may still need an object."""
-        return key in self._keys or write_of(key) in self._writes
+        cloned = self._cloned is not None and self._cloned.reaches(key)
+        return cloned or key in self._keys or write_of(key) in self._writes
+
+    def reach_clones(self) -> None:
+        """Note what clones of the table refer to, which may no longer be of use to the table itself."""
+        self._cloned = find_cloned(self._services, self._table_id)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The keys of all that states of the table refer to."""
+        return frozenset(self._keys)
 
     def cut(self, oldest: int) -> int:
         """Return the seqno below which nobody needs the log, and all commits are older than a time.
@@ -238,6 +277,36 @@ class _Sweep:
         self._keys.add(ref.key)
         files = self._services.chunks.groups(ref, [FILES])[FILES]
         self._keys.update(files.column("key").to_pylist())
+
+
+class CloneReach(NamedTuple):
+    """What clones of a table refer to, and whether that is all that is known."""
+
+    keys: frozenset[str] = frozenset()
+    everything: bool = False
+
+    def reaches(self, key: str) -> bool:
+        """Whether a clone may need an object."""
+        return self.everything or key in self.keys
+
+
+def find_cloned(services: Services, table_id: str) -> CloneReach:
+    """Find what the clones of a table refer to. What tells of a clone goes when the clone has gone."""
+    keys: set[str] = set()
+    for stored in services.blob.list(clones(table_id)):
+        note = find_clone_note(services, stored.key)
+        if note is None:
+            continue
+        if stored.modified_ms + LEASE_MS > services.clock():
+            keys.add(stored.key)  # the clone may be about to begin
+        log = TableLog(services, note.log)
+        state = log.refresh()
+        if state is not None and state.table_id == note.clone_id and not state.removed:
+            keys.add(stored.key)
+            keys |= _Sweep(services, log, note.clone_id).keys
+        elif next(live_leases(services, note.clone_id), None) is not None:
+            return CloneReach(everything=True)  # it is gone, and somebody is still reading it
+    return CloneReach(frozenset(keys))
 
 
 def _stream_leases(services: Services, state: TableState | None) -> Iterable[Lease]:

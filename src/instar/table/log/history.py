@@ -9,12 +9,18 @@ from instar.schema.html import html_table
 from instar.state import (
     Appended,
     Checkpointed,
+    Cloned,
     Compacted,
     Configured,
     Created,
     Dropped,
     Evolved,
+    Pointed,
+    Removed,
+    Renamed,
+    Renaming,
     SinceAdvanced,
+    Undropped,
 )
 
 if TYPE_CHECKING:
@@ -63,6 +69,7 @@ def describe_entry(entry: Entry) -> CommitInfo:
     commit = entry.commit
     what = "; ".join(_describe_step(step) for step in commit.steps)
     uppers = [step.batch.upper for step in commit.steps if isinstance(step, Appended)]
+    uppers += [step.upper for step in commit.steps if isinstance(step, Cloned)]
     ts = max(uppers) - 1 if uppers else None
     return CommitInfo(
         entry.seqno, moment_of(commit.at), commit.by, what, schema_of(commit.steps), commit.id, ts
@@ -97,8 +104,28 @@ def _describe_step(step: Step) -> str:
             return "configured " + ", ".join(f"{name}={value}" for name, value in options.items())
         case Checkpointed():
             return "checkpointed"
+        case Dropped() | Undropped() | Removed() | Renaming() | Renamed() | Pointed() | Cloned():
+            return _describe_naming(step)
+
+
+def _describe_naming(
+    step: Dropped | Undropped | Removed | Renaming | Renamed | Pointed | Cloned,
+) -> str:
+    match step:
         case Dropped():
             return "dropped"
+        case Undropped():
+            return "brought back"
+        case Removed():
+            return "given up after a drop"
+        case Renaming(to=to):
+            return "is not renamed after all" if to is None else f"is about to be renamed to {to}"
+        case Renamed(name=name):
+            return f"renamed to {name}"
+        case Pointed():
+            return "the first name is another table's now"
+        case Cloned(source=source, source_seqno=seqno):
+            return f"cloned from {source} at seqno {seqno}"
 
 
 def _describe_batch(batch: NewBatch) -> str:
@@ -130,4 +157,6 @@ def schema_of(steps: tuple[Step, ...]) -> int | None:
                 return schema_id
             case Appended(batch=batch):
                 return batch.schema_id
+            case Cloned(schema_id=schema_id):
+                return schema_id
     return None

@@ -13,6 +13,8 @@ from contextlib import ExitStack, suppress
 from itertools import chain
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from msgspec.structs import replace
+
 from instar.errors import (
     CommitOutcomeUnknownError,
     ConflictError,
@@ -25,16 +27,24 @@ from instar.errors import (
 )
 from instar.state import (
     Checkpointed,
+    Cloned,
     CommitRecord,
     Created,
     Dropped,
+    Naming,
+    Pointed,
+    Removed,
+    Renamed,
+    Renaming,
     Start,
     Step,
     TableState,
+    Undropped,
     apply,
     check_follows,
     rebase,
 )
+from instar.state.table_state import naming_after
 from instar.storage.backoff import pauses
 from instar.table.log.entries import Entries, Entry
 from instar.table.log.leases import LEASE_MS
@@ -58,6 +68,8 @@ _GUESS_MS: Final = LEASE_MS // 3
 So a commit is never sent to a place that was cut off, where its outcome could not be known.
 """
 _LONGEST_TAIL: Final = 4 * ROLLUP_EVERY
+_WITHOUT_TABLE: Final = (Undropped, Removed, Pointed, Renaming)
+"""Steps that a log may have while there is no table in it."""
 
 
 class Committed(NamedTuple):
@@ -68,12 +80,17 @@ class Committed(NamedTuple):
 
 
 class TableLog:
-    """The log of one table, by name. Threads may share it; no call sees an older state than one before it."""
+    """The log of one table, by name. Threads may share it; no call sees an older state than one before it.
 
-    def __init__(self, services: Services, name: str) -> None:
+    A table that was renamed has the log of its first name, which is `key`; `open_log` finds it. A handle
+    stays with its table, whatever that is called.
+    """
+
+    def __init__(self, services: Services, name: str, key: str | None = None) -> None:
         self._services = services
         self._name = name
-        self._entries = Entries(services.consensus, services.log_key(name), name)
+        self._key = key or name
+        self._entries = Entries(services.consensus, services.log_key(self._key), name)
         self._state: TableState | None = None
         self._table_id: str | None = None  # of the table that this handle is on, once it has seen one
         self._looked_at = 0  # when the state was last known to be current
@@ -83,8 +100,14 @@ class TableLog:
 
     @property
     def name(self) -> str:
-        """The table's name."""
-        return self._name
+        """The table's name, as far as this handle knows."""
+        state = self._state
+        return self._name if state is None or state.table_id != self._table_id else state.name
+
+    @property
+    def key(self) -> str:
+        """What the log is found by: the first name of the table."""
+        return self._key
 
     @property
     def table_id(self) -> str | None:
@@ -99,10 +122,13 @@ class TableLog:
         """Return the state that was seen last: a commit finds out if there is a later one."""
         return self.load() if self._state is None else self.check_exists(self._state)
 
-    def exists(self) -> bool:
-        """Whether there is a table, from the last commit alone."""
+    def find_naming(self) -> Naming | None:
+        """Return what there is to know of names, from the last commit alone; None if there is none."""
         head = self._entries.head()
-        return head is not None and not any(isinstance(step, Dropped) for step in head.commit.steps)
+        if head is None:
+            return None
+        ended = any(isinstance(step, Dropped) for step in head.commit.steps)
+        return head.commit.naming or Naming(self._key, ended, None)
 
     def bind(self, table_id: str) -> None:
         """Stay with the table that has this id, as this handle does with the first one that it sees."""
@@ -111,7 +137,10 @@ class TableLog:
     def check_exists(self, state: TableState | None) -> TableState:
         """Return a state of a table that is there, or raise: also if it is a later table of the same name."""
         if state is None or state.dropped or state.table_id != (self._table_id or state.table_id):
-            raise TableNotFoundError(self._name, dropped=state is not None)
+            never = state is None or (state.removed and not state.dropped_at)  # only a pointer was there
+            raise TableNotFoundError(self.name, dropped=not never)
+        if self._table_id is None and state.name != self._name:
+            raise TableNotFoundError(self._name, renamed=state.name)
         self.bind(state.table_id)
         return state
 
@@ -169,14 +198,14 @@ class TableLog:
             raise self._entries.lost(seqno, self.load().seqno)
         return found
 
-    def commit(self, decide: Decide) -> Committed:
+    def commit(self, decide: Decide, commit_id: str | None = None) -> Committed:
         """CommitRecord the steps that `decide` answers for the state at the end of the log.
 
         It is asked again whenever the state has changed, and what it raises is passed on once the state is
         known to be current. No steps means that there is nothing to do.
         """
         with self._commit_lock:
-            committed = self._commit(decide)
+            committed = self._commit(decide, commit_id or self._services.new_id())
         if committed.entry is not None:
             self._roll_if_due(committed.state)
         return committed
@@ -195,8 +224,7 @@ class TableLog:
         if self._rolling is not None:
             self._rolling.join()
 
-    def _commit(self, decide: Decide) -> Committed:
-        commit_id = self._services.new_id()
+    def _commit(self, decide: Decide, commit_id: str) -> Committed:
         deadline = time.monotonic() + self._services.patience
         waiting = pauses()
         pending: int | None = None  # the seqno of an attempt that got no answer, while it may still land
@@ -266,22 +294,39 @@ class TableLog:
 
     def _entry(self, state: TableState | None, commit_id: str, steps: tuple[Step, ...]) -> Entry:
         seqno = 0 if state is None else state.seqno + 1
-        created = next((step for step in steps if isinstance(step, Created)), None)
-        if created is not None:
-            table_id, start = created.table_id, Start(seqno, rollup=False)
+        first = steps[0]
+        if isinstance(first, Created | Cloned) or (state is None and isinstance(first, Pointed)):
+            table_id, start = first.table_id, Start(seqno, rollup=isinstance(first, Cloned))
         else:
-            table_id, start = self.check_exists(state).table_id, self.check_exists(state).base
+            known = state if isinstance(first, _WITHOUT_TABLE) else self.check_exists(state)
+            if known is None:
+                raise TableNotFoundError(self._name)
+            table_id, start = known.table_id, known.base
         after = None if state is None else state.commit_id
         now, author = self._services.clock(), self._services.author()
-        return Entry(seqno, CommitRecord(commit_id, now, author, table_id, start, steps, after))
+        commit = CommitRecord(commit_id, now, author, table_id, start, steps, after)
+        return Entry(seqno, replace(commit, naming=self._naming(state, seqno, commit)))
+
+    def _naming(self, state: TableState | None, seqno: int, commit: CommitRecord) -> Naming | None:
+        """Return what a commit has to tell of names: usually nothing."""
+        first = commit.steps[0]
+        if isinstance(first, Cloned):
+            return None if self._key == self._name else Naming(self._name, ended=False, pointer=None)
+        usual = state is None or (state.name == self._key and state.pointer is None and not state.dropped)
+        if usual and not isinstance(first, (*_WITHOUT_TABLE, Renamed)) and self._key == self._name:
+            return None
+        return naming_after(apply(state, self._key, seqno, commit), self._key, commit.steps)
 
     def _advance(self, entry: Entry) -> TableState:
         """Apply a commit that has just landed, unless a refresh by another thread has been faster."""
         with self._lock:
             self._looked_at = self._services.clock()
             self.bind(entry.commit.table_id)
-            if self._state is None or entry.seqno == self._state.seqno + 1:
-                self._state = apply(self._state, self._name, entry.seqno, entry.commit)
+            if isinstance(entry.commit.steps[0], Cloned):
+                self._state = self._reload()
+            elif self._state is None or entry.seqno == self._state.seqno + 1:
+                self._state = apply(self._state, self._key, entry.seqno, entry.commit)
+            assert self._state is not None, "the log has the entry that has just landed"  # noqa: S101
             return self._state
 
     def _replay(
@@ -289,9 +334,9 @@ class TableLog:
     ) -> TableState | None:
         """Apply what follows to a state; None if some of it is truncated, so that a rollup is needed."""
         for entry in self._entries.scan(from_seqno) if entries is None else entries:
-            if entry.seqno != from_seqno:
+            if entry.seqno != from_seqno or isinstance(entry.commit.steps[0], Cloned):
                 return None
-            state = apply(state, self._name, from_seqno, entry.commit)
+            state = apply(state, self._key, from_seqno, entry.commit)
             from_seqno += 1
         return state
 

@@ -1,36 +1,67 @@
-"""The tables of a store: creating, finding and dropping them by name."""
+"""The tables of a store: creating, finding, dropping and renaming them by name.
+
+A table has its log for life, under the key of its first name. Where a table of another name has a log, or
+none, the log may have a pointer to a second one, which counts if the table there has the name. So a rename
+is one commit to the table's own log, and nothing of it moves. Two commits before that make sure that nobody
+takes the name meanwhile: the table says what it is about to be called, then the name points at it. Whoever
+finds a pointer at a table that is only about to have the name may cancel that, and take the name.
+"""
 
 from __future__ import annotations
 
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from typing import TYPE_CHECKING, Final
 
-from instar.errors import CorruptTableError, FormatTooNewError, InvalidNameError
+from msgspec.structs import replace
+
+from instar.errors import (
+    ConflictError,
+    CorruptTableError,
+    FormatTooNewError,
+    InvalidNameError,
+    TableExistsError,
+    TableNotFoundError,
+)
 from instar.schema import as_schema
 from instar.schema.schema import Schema, number_fields
-from instar.state import Created
-from instar.state.commands import column_ids, create, drop, resolve_columns
+from instar.state import Created, Pointed, Renaming
+from instar.state.commands import (
+    begin_rename,
+    cancel_rename,
+    column_ids,
+    create,
+    drop,
+    end_rename,
+    resolve_columns,
+    undrop,
+)
 from instar.storage.keys import encode_key
 from instar.table.log.table_log import TableLog
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from instar.errors import InstarError
     from instar.schema import SchemaLike
-    from instar.state import ConfigValue
+    from instar.state import ConfigValue, Step, TableState
+    from instar.table.log.table_log import Decide
     from instar.table.services import Services
 
 __all__ = [
     "INTERNAL",
     "UNREADABLE",
+    "begin_table",
     "check_table_name",
     "create_table",
     "drop_table",
     "find_tables",
     "list_tables",
-    "log_names",
+    "log_keys",
+    "open_log",
+    "rename_table",
+    "undrop_table",
 ]
 
 UNREADABLE: Final = (CorruptTableError, FormatTooNewError)
@@ -38,6 +69,8 @@ UNREADABLE: Final = (CorruptTableError, FormatTooNewError)
 
 INTERNAL: Final = "@"
 """What the keys of logs that belong to no table begin with."""
+_ELSEWHERE: Final = "@tables/"
+"""What the keys of logs begin with whose tables have a name that another table had first."""
 _READERS: Final = 16
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of characters that control, format or separate, and show nothing of their own."""
@@ -79,17 +112,174 @@ def create_table(
         name: value for name, value in resolve_columns(first, options or {}).items() if value is not None
     }
     step = Created(services.new_id(), first, column_ids(first, order_by), column_ids(first, key), chosen)
+
+    def decide(log: TableLog) -> Decide:
+        own = step if log.key == name else replace(step, name=name)
+        return lambda state: create(state, name, own)
+
+    return begin_table(services, name, step.table_id, decide)
+
+
+class _NameInUseError(Exception):
+    """The log of a name is that of a table which is called otherwise now."""
+
+
+def begin_table(
+    services: Services,
+    name: str,
+    table_id: str,
+    decide: Callable[[TableLog], Decide],
+    commit_id: str | None = None,
+) -> TableLog:
+    """Make the first commit of a table whose name is free: in the log of the name, or else in another."""
     log = TableLog(services, name)
-    log.commit(lambda state: create(state, name, step))
-    return log
+    begin = decide(log)
+
+    def in_own_log(state: TableState | None) -> tuple[Step, ...]:
+        _check_free(services, state, name)
+        if state is not None and not state.dropped:
+            raise _NameInUseError(f"the log of `{name}` is in use")
+        return begin(state)
+
+    try:
+        log.commit(in_own_log, commit_id)
+    except _NameInUseError:
+        pass
+    else:
+        return log
+    elsewhere = TableLog(services, name, _ELSEWHERE + table_id)
+    elsewhere.commit(decide(elsewhere), commit_id)
+    try:
+        _point(services, name, elsewhere.key)
+    except TableExistsError:
+        elsewhere.commit(lambda state: drop(elsewhere.check_exists(state)))
+        raise
+    return elsewhere
+
+
+def open_log(services: Services, name: str) -> TableLog:
+    """Return the log of the table that has a name now, or raise `TableNotFoundError`."""
+    check_table_name(name)
+    log = TableLog(services, name)
+    there, state = _follow(services, log, log.refresh())
+    there.check_exists(state)
+    return there
 
 
 def drop_table(services: Services, name: str) -> None:
     """End a table, in one commit; a vacuum removes what it held."""
+    log = open_log(services, name)
+    log.commit(lambda state: drop(log.check_exists(state)))
+
+
+def undrop_table(services: Services, name: str) -> TableLog:
+    """Bring a table back that was dropped, as long as its name is free and no vacuum has taken its files."""
     check_table_name(name)
     log = TableLog(services, name)
-    log.load()
-    log.commit(lambda state: drop(log.check_exists(state)))
+    there, state = _follow(services, log, log.refresh())
+    if state is None or (state.name != name and state.dropped) or (state.removed and not state.dropped_at):
+        raise TableNotFoundError(name)
+    if not state.dropped:
+        if state.name == name:
+            raise TableExistsError(name)
+        raise TableNotFoundError(name, renamed=state.name)
+    there.bind(state.table_id)
+
+    def back(state: TableState | None) -> TableState:
+        if state is None or state.table_id != there.table_id or not state.dropped:
+            raise TableExistsError(name)
+        undrop(state)
+        return state
+
+    def in_own_log(state: TableState | None) -> tuple[Step, ...]:
+        _check_free(services, state, name)
+        return undrop(back(state))
+
+    if there is log:
+        log.commit(in_own_log)
+        return log
+    there.commit(lambda state: (*cancel_rename(back(state), name), Renaming(name)))
+    _point(services, name, there.key)
+
+    def if_still_ours(state: TableState | None) -> tuple[Step, ...]:
+        if back(state).renaming != name:
+            raise TableExistsError(name)
+        return (*undrop(back(state)), Renaming(None))
+
+    there.commit(if_still_ours)
+    return there
+
+
+def rename_table(services: Services, name: str, new_name: str) -> TableLog:
+    """Give a table another name, which must be free. Nothing of the table moves."""
+    check_table_name(new_name)
+    log = open_log(services, name)
+    if new_name == name:
+        return log
+    _check_free(services, TableLog(services, new_name).refresh(), new_name, cancel=False)
+    log.commit(lambda state: begin_rename(log.check_exists(state), new_name))
+    try:
+        if log.key != new_name:
+            _point(services, new_name, log.key)
+        log.commit(lambda state: end_rename(log.check_exists(state), new_name))
+    except (TableExistsError, ConflictError):
+        _cancel(log, new_name)
+        raise
+    return log
+
+
+def _follow(
+    services: Services, log: TableLog, state: TableState | None
+) -> tuple[TableLog, TableState | None]:
+    """Return the log and the state of the table that has the name of a log: its own, or one it points at."""
+    if state is None or state.pointer is None or state.is_at(log.name):
+        return log, state
+    there = TableLog(services, log.name, state.pointer)
+    pointed = there.refresh()
+    ours = pointed is not None and pointed.name == log.name and (not pointed.dropped or pointed.dropped_at)
+    return (there, pointed) if ours else (log, state)
+
+
+def _check_free(services: Services, state: TableState | None, name: str, *, cancel: bool = True) -> None:
+    """Raise if a table has a name, given the state of the name's log; and let nobody else be about to."""
+    if state is None:
+        return
+    if state.is_at(name):
+        raise TableExistsError(name)
+    if state.pointer is None:
+        return
+    there = TableLog(services, name, state.pointer)
+    pointed = there.refresh()
+    if pointed is not None and pointed.is_at(name):
+        raise TableExistsError(name)
+    if pointed is not None and cancel:
+        _cancel(there, name)
+
+
+def _cancel(log: TableLog, name: str) -> None:
+    """Let a table keep its name, if it is about to have another one."""
+
+    def decide(state: TableState | None) -> tuple[Step, ...]:
+        return () if state is None else cancel_rename(state, name)
+
+    with suppress(TableNotFoundError):
+        log.commit(decide)
+
+
+def _point(services: Services, name: str, key: str) -> None:
+    """Let a name that is free mean the table in another log, as soon as that has the name."""
+    log = TableLog(services, name)
+
+    def decide(state: TableState | None) -> tuple[Step, ...]:
+        if state is not None and state.pointer == key:
+            if state.is_at(name):
+                raise TableExistsError(name)
+        else:
+            _check_free(services, state, name)
+        back = (Renaming(None),) if state is not None and state.renaming == name else ()
+        return (*back, Pointed(key, services.new_id()))
+
+    log.commit(decide)
 
 
 def list_tables(services: Services, prefix: str = "") -> list[str]:
@@ -100,11 +290,14 @@ def list_tables(services: Services, prefix: str = "") -> list[str]:
 
     def exists(name: str) -> bool:
         try:
-            return TableLog(services, name).exists()
+            own = TableLog(services, name).find_naming()
+            if own is not None and own.pointer is not None and (own.ended or own.name != name):
+                own = TableLog(services, name, own.pointer).find_naming()
         except UNREADABLE:
             return True
+        return own is not None and not own.ended and own.name == name
 
-    names = log_names(services, prefix)
+    names = _names(services, prefix)
     with ThreadPoolExecutor(_READERS) as pool:
         return [name for name, there in zip(names, pool.map(exists, names), strict=True) if there]
 
@@ -117,23 +310,29 @@ def find_tables(
     Errors of those that cannot be read are put into `unreadable`, if it is given, and raised otherwise.
     """
 
-    def load(log: TableLog) -> bool:
+    def load(log: TableLog) -> TableLog | None:
         try:
-            state = log.refresh()
+            there, state = _follow(services, log, log.refresh())
         except UNREADABLE as error:
             if unreadable is None:
                 raise
             unreadable[log.name] = error
-            return False
-        return state is not None and not state.dropped
+            return None
+        return there if state is not None and state.is_at(log.name) else None
 
-    logs = [TableLog(services, name) for name in log_names(services, prefix)]
+    logs = [TableLog(services, name) for name in _names(services, prefix)]
     with ThreadPoolExecutor(_READERS) as pool:
-        return [log for log, there in zip(logs, pool.map(load, logs), strict=True) if there]
+        return [log for log in pool.map(load, logs) if log is not None]
 
 
-def log_names(services: Services, prefix: str = "") -> list[str]:
-    """Return the names that have a log, those of dropped tables too."""
+def log_keys(services: Services) -> list[str]:
+    """Return the keys of all logs of tables, those of dropped tables too."""
+    elsewhere = services.consensus.keys(services.log_prefix + _ELSEWHERE)
+    return [*_names(services), *(key.removeprefix(services.log_prefix) for key in elsewhere)]
+
+
+def _names(services: Services, prefix: str = "") -> list[str]:
+    """Return the names that have a log; their tables may be called otherwise now, or be no more."""
     keys = services.consensus.keys(services.log_prefix + prefix)
     names = (key.removeprefix(services.log_prefix) for key in keys)
     return [name for name in names if not name.startswith(INTERNAL)]

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Union
 
 from instar.errors import UsageError
-from instar.state import Appended, Created
+from instar.state import Appended, Cloned, Created
 from instar.table.log.archive import read_archive
 
 if TYPE_CHECKING:
@@ -122,4 +122,5 @@ def _written_at(entry: Entry, state: TableState) -> int | None:
     if entry.commit.table_id != state.table_id:
         return None
     uppers = [step.batch.upper for step in entry.commit.steps if isinstance(step, Appended)]
+    uppers += [step.upper for step in entry.commit.steps if isinstance(step, Cloned)]
     return max(uppers) - 1 if uppers else None

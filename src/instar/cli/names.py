@@ -1,0 +1,112 @@
+"""`instar drop`, `undrop`, `rename`, `clone`: which tables there are, and what they are called."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from instar.cli.options import ConsensusOption, StoreOption, TableArgument, YesOption, confirm, open_store
+from instar.cli.output import JsonOption, console, format_count, print_json
+
+__all__ = ["clone", "drop", "rename", "undrop"]
+
+NewNameArgument = Annotated[str, typer.Argument(help="A name that no table has.")]
+
+
+def drop(
+    table: TableArgument,
+    *,
+    yes: YesOption = False,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """End a table. Its name is free at once; its files go with a vacuum, a day later or as --grace says.
+
+    Until then, and as long as no other table has the name, `instar undrop` brings it back.
+    """
+    with open_store(store, consensus) as opened:
+        totals = opened.table(table).state.totals
+        confirm(f"Drop {table}, which holds {format_count(totals.rows - totals.retracted, 'row')}?", yes=yes)
+        opened.drop_table(table)
+    if as_json:
+        print_json({"dropped": table})
+    else:
+        console().print(
+            f"Dropped {table}. `instar undrop {table}` brings it back, until a vacuum removes its files."
+        )
+
+
+def undrop(
+    table: TableArgument,
+    *,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring back a table that was dropped, with all its rows and its history.
+
+    That works until a vacuum has removed its files, and as long as no other table has its name.
+
+    Example:
+
+        instar undrop events --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        rows = opened.undrop_table(table).count()
+    if as_json:
+        print_json({"undropped": table, "rows": rows})
+    else:
+        console().print(f"Brought back {table}, which holds {format_count(rows, 'row')}.")
+
+
+def rename(
+    table: TableArgument,
+    new_name: NewNameArgument,
+    *,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Give a table another name. Nothing is moved, and whoever is reading or writing it goes on.
+
+    Examples:
+
+        instar rename events events_2025 --store lake
+
+        instar rename staging/orders sales/orders --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        opened.rename_table(table, new_name)
+    if as_json:
+        print_json({"renamed": table, "to": new_name})
+    else:
+        console().print(f"Renamed {table} to {new_name}.")
+
+
+def clone(
+    table: TableArgument,
+    new_name: NewNameArgument,
+    *,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make another table that holds the same rows and the same past, without copying files.
+
+    What is written to either of them from then on is its own.
+
+    Example:
+
+        instar clone events experiments/events --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        rows = opened.table(table).clone(new_name).count()
+    if as_json:
+        print_json({"cloned": table, "to": new_name, "rows": rows})
+    else:
+        console().print(f"Cloned {table} to {new_name}, which holds {format_count(rows, 'row')}.")

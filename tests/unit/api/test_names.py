@@ -1,0 +1,235 @@
+"""Names of tables: renaming and bringing back move nothing, and no name ever means two tables."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pyarrow as pa
+import pytest
+
+from instar.errors import ConflictError, TableExistsError, TableNotFoundError, UsageError
+from instar.state.commands import end_rename
+from instar.table import TableLog
+from instar.table.log import tables as naming
+
+if TYPE_CHECKING:
+    from instar.api import Store, Table
+    from instar.state import Step, TableState
+    from tests.tables import World
+
+DAY = 24 * 60 * 60 * 1000
+
+
+def ids(table: Table) -> list[int]:
+    """Return what a table holds."""
+    return sorted(table.snapshot().to_arrow().column("id").to_pylist())
+
+
+def make(store: Store, name: str, *values: int) -> Table:
+    """Create a table of numbers."""
+    table = store.create_table(name, "id int", key=["id"])
+    table.append(pa.table({"id": pa.array(values, pa.int32())}))
+    return table
+
+
+def test_a_renamed_table_keeps_everything(store: Store) -> None:
+    """Rows, history and handles are the same under the new name, and no file is written or moved."""
+    table = make(store, "events", 1, 2)
+    files = {stored.key for stored in store._services.blob.list("tables")}
+    renamed = store.rename_table("events", "sales/events")
+    assert {stored.key for stored in store._services.blob.list("tables")} == files
+    assert store.tables() == ["sales/events"]
+    assert ids(renamed) == ids(store["sales/events"]) == ids(table) == [1, 2]
+    assert table.name == renamed.name == "sales/events"
+    assert table.history()[0].what == "renamed to sales/events"
+    assert table.snapshot(version=1).count() == 2
+    with pytest.raises(TableNotFoundError, match="renamed to `sales/events`"):
+        store.table("events")
+    table.append([{"id": 3}])
+    assert ids(store["sales/events"]) == [1, 2, 3]
+
+
+def test_the_old_name_is_free(store: Store) -> None:
+    """Two tables can be swapped by way of a third name, and each of them is found and vacuumed."""
+    make(store, "new", 1)
+    make(store, "old", 2)
+    store.rename_table("old", "spare")
+    store.rename_table("new", "old")
+    store.rename_table("spare", "new")
+    assert {name: ids(store[name]) for name in store} == {"new": [2], "old": [1]}
+    assert [table.name for table in store.find_tables()] == ["new", "old"]
+    assert store.find_tables("ne")[0].state.name == "new"
+    store.vacuum(grace_ms=0)
+    assert {name: ids(store[name]) for name in store} == {"new": [2], "old": [1]}
+    with pytest.raises(TableExistsError):
+        store.rename_table("old", "new")
+    with pytest.raises(TableExistsError):
+        store.create_table("new", "id int")
+
+
+def test_a_new_table_under_a_former_name(store: Store, world: World) -> None:
+    """It can be written, dropped, brought back, renamed and vacuumed as any other."""
+    make(store, "events", 1)
+    store.rename_table("events", "events_old")
+    second = make(store, "events", 2)
+    assert {name: ids(store[name]) for name in store} == {"events": [2], "events_old": [1]}
+    assert not any(store.maintenance(grace_ms=0).run_once().failures)
+    store.drop_table("events")
+    assert store.tables() == ["events_old"]
+    store.undrop_table("events")
+    assert ids(store["events"]) == ids(second) == [2]
+    store.drop_table("events")
+    world.clock.now += 2 * DAY
+    store.vacuum()
+    with pytest.raises(TableNotFoundError):
+        store.undrop_table("events")
+    store.rename_table("events_old", "events")
+    assert {name: ids(store[name]) for name in store} == {"events": [1]}
+
+
+def test_a_dropped_table_comes_back_until_a_vacuum_takes_it(store: Store, world: World) -> None:
+    """A vacuum leaves it alone for the grace period; then it says that the table is gone."""
+    table = make(store, "events", 1, 2)
+    world.clock.now += 10 * DAY
+    store.drop_table("events")
+    store.vacuum()
+    assert ids(store.undrop_table("events")) == ids(table) == [1, 2]
+    assert table.history()[0].what == "brought back"
+    with pytest.raises(TableExistsError):
+        store.undrop_table("events")
+    store.drop_table("events")
+    world.clock.now += 2 * DAY
+    assert store.vacuum(dry_run=True).objects > 0
+    store.vacuum()
+    with pytest.raises(TableNotFoundError, match="a vacuum has removed what it held"):
+        store.undrop_table("events")
+    with pytest.raises(TableNotFoundError, match="does not exist"):
+        store.undrop_table("nothing")
+    assert ids(make(store, "events", 7)) == [7]
+
+
+def test_a_name_that_was_used_again_is_not_brought_back(store: Store) -> None:
+    """The table that has the name now is not disturbed."""
+    make(store, "events", 1)
+    store.drop_table("events")
+    make(store, "events", 2)
+    with pytest.raises(TableExistsError):
+        store.undrop_table("events")
+    assert ids(store["events"]) == [2]
+
+
+@pytest.mark.parametrize("kind", ["create", "rename", "undrop"])
+def test_a_name_means_one_table(store: Store, monkeypatch: pytest.MonkeyPatch, kind: str) -> None:
+    """Whoever takes a name while a rename to it is on its way has it, and the rename fails."""
+    make(store, "events", 1)
+    make(store, "other", 2)
+    if kind == "undrop":
+        make(store, "taken", 3)
+        store.drop_table("taken")
+    real = end_rename
+    rivals = {
+        "create": lambda: make(store, "taken", 3),
+        "rename": lambda: store.rename_table("other", "taken"),
+        "undrop": lambda: store.undrop_table("taken"),
+    }
+
+    def late(state: TableState, name: str) -> tuple[Step, ...]:
+        monkeypatch.setattr(naming, "end_rename", real)
+        rivals[kind]()
+        return real(state, name)
+
+    monkeypatch.setattr(naming, "end_rename", late)
+    with pytest.raises(ConflictError):
+        store.rename_table("events", "taken")
+    assert ids(store["taken"]) == ([2] if kind == "rename" else [3])
+    assert ids(store["events"]) == [1]
+    assert len(store.tables()) == {"create": 3, "rename": 2, "undrop": 3}[kind]
+
+
+def test_a_rename_that_was_cut_short(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table has its old name, and either name can be used; the rename can be done again."""
+    make(store, "events", 1)
+
+    def killed(*_arguments: object) -> object:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched:
+        patched.setattr(naming, "end_rename", killed)
+        with pytest.raises(KeyboardInterrupt):
+            store.rename_table("events", "later")
+    assert store.tables() == ["events"]
+    store.vacuum(grace_ms=0)
+    make(store, "later", 2)
+    assert {name: ids(store[name]) for name in store} == {"events": [1], "later": [2]}
+    store.drop_table("later")
+    store.rename_table("events", "later")
+    assert {name: ids(store[name]) for name in store} == {"later": [1]}
+
+
+def test_a_clone_is_a_table_of_its_own(store: Store) -> None:
+    """It begins with the rows and the past of the other; from then on neither sees what the other does."""
+    table = make(store, "events", 1, 2, 3)
+    table.delete("id = 2")
+    clone = table.clone("copy")
+    assert ids(clone) == [1, 3]
+    assert clone.snapshot(as_of=table.history()[-2].ts).count() == 3
+    clone.append([{"id": 4}])
+    clone.upsert([{"id": 1}])
+    clone.delete("id = 3")
+    table.append([{"id": 5}])
+    table.evolve().add_column("more", "string").commit()
+    assert ids(clone) == [1, 4]
+    assert ids(table) == [1, 3, 5]
+    assert clone.snapshot(version=0).count() == 2
+    assert clone.schema.names == ("id",)
+    assert clone.history()[-1].what.startswith("cloned from events at seqno")
+    clone.compact(full=True)
+    assert ids(clone) == [1, 4]
+    with pytest.raises(TableExistsError):
+        table.clone("copy")
+
+
+def test_a_vacuum_keeps_what_clones_need(store: Store, world: World) -> None:
+    """Also after a compaction or the drop of the other table, and for a clone of a clone."""
+    table = make(store, "events", 1, 2)
+    table.append([{"id": 3}])
+    files = f"tables/{table.state.table_id}/parts"
+    second = table.clone("second")
+    third = second.clone("third")
+    table.compact(full=True)
+    store.drop_table("second")
+    world.clock.now += 2 * DAY
+    store.vacuum(grace_ms=0)
+    world.clock.now += 2 * DAY
+    store.drop_table("events")
+    make(store, "events", 9)
+    store.vacuum(grace_ms=0)
+    assert ids(third) == [1, 2, 3]
+    assert len(list(store._services.blob.list(files))) == 2
+    third.compact(full=True)
+    world.clock.now += 2 * DAY
+    store.vacuum(grace_ms=0)
+    assert list(store._services.blob.list(files)) == []
+    assert ids(third) == [1, 2, 3]
+    assert ids(store["events"]) == [9]
+
+
+def test_a_clone_under_a_former_name(store: Store) -> None:
+    """A table can be renamed away and its clone take the name."""
+    make(store, "events", 1)
+    store.rename_table("events", "kept")
+    store["kept"].clone("events").append([{"id": 2}])
+    assert {name: ids(store[name]) for name in store} == {"events": [1, 2], "kept": [1]}
+    again = TableLog(store._services, "events", store["events"]._log.key)
+    assert again.load().name == "events"
+
+
+def test_tables_of_a_stream_keep_their_names(store: Store) -> None:
+    """The stream tells them."""
+    stream = store.create_stream("s", "at timestamp, id int", time="at")
+    stream.write(pa.table({"at": pa.array([0], pa.timestamp("us", "UTC")), "id": pa.array([1], pa.int32())}))
+    name = store.tables()[0]
+    with pytest.raises(UsageError, match="stream"):
+        store.rename_table(name, "mine")
+    with pytest.raises(UsageError, match="stream"):
+        store[name].clone("mine")
