@@ -311,9 +311,8 @@ class StreamEvolver:
     def _turn(self, catalog: Catalog, table: Queued, verdicts: Verdicts) -> _Turn:
         """Bring one table to the target, looking at what it says of itself now and not when it was queued."""
         try:
-            log = self._handle.open_table(table.name)
-            state = log.refresh()
-            if state is None or state.dropped:
+            log, state = self._handle.find_table(table.name)
+            if state is None or not state.is_at(table.name):
                 return self._missing(catalog, table, state)
             stamp = load_stamp(state, self.stream)
             if not is_stale(stamp.version, stamp.schema_id, catalog):

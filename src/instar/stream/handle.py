@@ -6,7 +6,7 @@ import threading
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from instar.errors import StreamNotFoundError, TableNotFoundError
+from instar.errors import StreamNotFoundError, TableExistsError
 from instar.stream.batches import (
     BatchChange,
     Batches,
@@ -31,7 +31,7 @@ from instar.stream.kinds import Kind
 from instar.stream.stamp import create_stamped, load_stamp, stamp_table
 from instar.stream.version import Version, as_version
 from instar.table import TableLog, check_table_name
-from instar.table.log.tables import INTERNAL
+from instar.table.log.tables import INTERNAL, begin_table, find_log
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from instar.stream.catalog import VersionRecord
     from instar.stream.routing import TablePlace
     from instar.table import Services
+    from instar.table.log.table_log import Decide
 
     _Opened = tuple[TableLog, TableState]
 
@@ -186,15 +187,33 @@ class StreamHandle:
             self._targets[log.name] = target
         return target
 
-    def open_table(self, name: str) -> TableLog:
-        """Return the log of a table of this stream, with what is known of it if it is open already."""
-        known = self._targets.get(name)
-        return TableLog(self.services, name) if known is None else known.log
+    def find_table(self, name: str) -> tuple[TableLog, TableState | None]:
+        """Return the log of the table that has a name now, and its state; that may be one of somebody else.
 
-    def reader(self, name: str) -> TableLog:
-        """Return the log of a table that is read again and again: it remembers what it has seen."""
+        Tables are renamed: another one may have the name, or have had it first.
+        """
         known = self._targets.get(name)
-        return self._readers.setdefault(name, TableLog(self.services, name)) if known is None else known.log
+        if known is not None:
+            state = known.log.refresh()
+            if state is not None and state.is_at(name) and state.table_id == known.table_id:
+                return known.log, state
+        return find_log(self.services, name)
+
+    def open_table(self, name: str, table_id: str) -> TableLog:
+        """Return the log of the table with an id, if it has a name still; with what is known of it."""
+        known = self._targets.get(name)
+        return known.log if known is not None and known.table_id == table_id else self.find_table(name)[0]
+
+    def newest(self, name: str) -> TableState | None:
+        """Return the state of the table that has a name; what was seen of it before is not read again."""
+        known = self._targets.get(name)
+        log = known.log if known is not None else self._readers.get(name, TableLog(self.services, name))
+        state = log.newest()
+        if state is not None and not state.is_at(name):
+            log, _ = find_log(self.services, name)
+            state = log.newest()
+        self._readers[name] = log
+        return state if state is not None and state.is_at(name) else None
 
     def forget(self, name: str) -> None:
         """Look at a table again before the next write to it."""
@@ -203,27 +222,29 @@ class StreamHandle:
 
     def _open(self, name: str, place: TablePlace, rows: RowsOf) -> _Opened:
         """Open a table, or create it: known to the stream first, so that nobody can miss it."""
-        log = TableLog(self.services, name)
-        state = log.refresh()
-        catalog = self.known()
-        if state is not None and not state.dropped:
-            if name not in catalog.tables:
+        log, state = find_log(self.services, name)
+        if state is not None and state.is_at(name):
+            if name not in self.known().tables:
                 load_stamp(state, self.name)
                 self._add_table(name, place, state.table_id, None)
             return log, state
-        dropped = None if state is None else state.table_id
-        catalog = self._add_table(name, place, self.services.new_id(), dropped)
+        self._add_table(name, place, self.services.new_id(), None if state is None else state.table_id)
         catalog = self.load()  # so that the table begins with the latest version
         table = catalog.tables[name]
         order_by = time_field(catalog, place.kind)
-        if dropped is not None:
-            log = TableLog(self.services, name)  # the other is bound to the table that was dropped
-        created = log.commit(
-            lambda state: create_stamped(state, catalog, table, order_by=order_by, written=rows.versions)
-        )
-        if created.state.dropped:
-            raise TableNotFoundError(name, dropped=True)
-        return log, created.state
+
+        def decide(log: TableLog) -> Decide:
+            own = None if log.key == name else name
+            return lambda state: create_stamped(
+                state, catalog, table, order_by=order_by, written=rows.versions, name=own
+            )
+
+        try:
+            log = begin_table(self.services, name, table.table_id, decide)
+        except TableExistsError:  # somebody else was faster
+            log, state = find_log(self.services, name)
+            return log, log.check_exists(state)
+        return log, log.load_known()
 
     def announce(self, places: Iterable[TablePlace]) -> None:
         """Make tables known that do not exist yet, in one commit however many they are."""

@@ -36,6 +36,7 @@ from instar.stream.writing import (
     commit_items,
     finish_pending,
     hold_target,
+    migrated,
     run_side_by_side,
     time_position,
 )
@@ -99,7 +100,8 @@ def copy_in_process(handle: StreamHandle, plan: CopyPlan, held: ExitStack) -> tu
 
     def store(place: TablePlace) -> Item:
         written = hold_target(handle, held, place, plan.rows)
-        return written.item(list(store_parts(written.plan, routed[place], "0")))
+        migration = migrated(routed[place], plan.schema, written.target.schema)
+        return written.item(list(store_parts(written.plan, migration, "0")))
 
     return (run_side_by_side(store, list(routed)) if routed else []), count
 
@@ -157,20 +159,22 @@ def _copy_held(
     batches = handle.batches.known or Batches()
     catalog = held.catalog
     moved = []
+    new = []
     after: dict[str, int] = {}
     versions: set[Version] = set()
     for table in held.tables:
         table_id = table.state.table_id
         seen = batches.cursors.get(_cursor(job, table_id), _NEVER)
         upto = table.state.upper - 1 if table.as_of is None else table.as_of
-        after[table_id] = seen
         if upto > seen:
+            after[table_id] = seen
+            new.append(table)
             versions.update(load_stamp(table.state, handle.name).versions)
             moved.append(Move(_cursor(job, table_id), seen, upto))
     if not moved:
         return StreamCommit(catalog.max_version, 0, ())
     rows = RowsOf(tuple(sorted(versions)), catalog.schema_id)
-    plans, mixed = plan_new(handle, held, catalog.schema, after)
+    plans, mixed = plan_new(handle, catalog, new, catalog.schema, after)
     plan = CopyPlan(held, plans, mixed, catalog.schema, kind, by, rows)
     with ExitStack() as leases:
         items, count = copy(handle, plan, leases)
@@ -183,7 +187,7 @@ def _drop_archived(handle: StreamHandle, record: TableRecord) -> None:
     finish_pending(handle)
     batches = handle.batches.known or Batches()
     archived = batches.cursors.get(_cursor("archive", table_id), _NEVER)
-    log = handle.open_table(name)
+    log, _ = handle.find_table(name)
 
     def decide(state: TableState | None) -> tuple[Step, ...]:
         if state is None or state.dropped or state.table_id != table_id or state.upper - 1 > archived:

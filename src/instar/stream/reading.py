@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from instar.stream.catalog import Catalog, TableRecord
     from instar.stream.handle import StreamHandle
     from instar.stream.kinds import Kind
-    from instar.table import Lease, LeaseKeeper, Services, TableLog
+    from instar.table import Lease, LeaseKeeper, Services
     from instar.table.read.snapshot import SnapshotPlan
 
 __all__ = [
@@ -158,14 +158,16 @@ def hold_tables(handle: StreamHandle, kind: Kind, span: Span) -> HeldTables:
             lease = services.leases.take(catalog.stream_id, 0)
             undo.callback(services.leases.release, lease)
             states = load_states(handle, records_in(catalog, kind, span))
+            if any(_is_ahead(state, catalog) for _, state in states):
+                continue  # the stream evolved meanwhile: whoever asks for its latest schema is not fenced
             tables = _agreeing(handle, states, number)
             if tables is None:
                 continue  # more writes came meanwhile than are remembered
             undo.pop_all()
             return HeldTables(catalog, tables, services.leases, lease)
     raise ConflictError(
-        f"cannot read stream `{handle.name}`: more than {REMEMBERED} writes came while its tables were "
-        "looked at. Read a shorter range, or try again."
+        f"cannot read stream `{handle.name}`: each time that its tables were looked at, its schema changed "
+        f"or more than {REMEMBERED} writes came. Read a shorter range, or try again."
     )
 
 
@@ -186,18 +188,18 @@ def load_states(handle: StreamHandle, records: Iterable[TableRecord]) -> list[tu
     So is a table of somebody else that stands where the stream's own would be: a write has said so.
     """
     listed = list(records)
-    logs = [handle.reader(record.name) for record in listed]
-
-    def load(log: TableLog) -> TableState | None:
-        return log.newest()
-
     with ThreadPoolExecutor(_READERS) as pool:
-        states = list(pool.map(load, logs))
+        states = list(pool.map(lambda record: handle.newest(record.name), listed))
     return [
         (record, state)
         for record, state in zip(listed, states, strict=True)
-        if state is not None and not state.dropped and _is_own(handle, state)
+        if state is not None and _is_own(handle, state)
     ]
+
+
+def _is_ahead(state: TableState, catalog: Catalog) -> bool:
+    stamp = find_stamp(state)
+    return stamp is not None and stamp.schema_id > catalog.schema_id
 
 
 def _is_own(handle: StreamHandle, state: TableState) -> bool:
@@ -250,20 +252,24 @@ def plan_tables(handle: StreamHandle, held: HeldTables, schema: Schema) -> list[
 
     Most tables are planned as one, the first.
     """
-    return plan_new(handle, held, schema, {})[0]
+    return plan_new(handle, held.catalog, held.tables, schema, {})[0]
 
 
 def plan_new(
-    handle: StreamHandle, held: HeldTables, schema: Schema, after: Mapping[str, int]
+    handle: StreamHandle,
+    catalog: Catalog,
+    tables: Sequence[HeldTable],
+    schema: Schema,
+    after: Mapping[str, int],
 ) -> tuple[list[SnapshotPlan], list[Mixed]]:
-    """Plan the rows of all tables that are later than a time, which `after` gives by the id of a table."""
+    """Plan the rows of some tables that are later than a time, which `after` gives by the id of a table."""
     chunks = handle.services.chunks
     honoured: set[tuple[Schema, ...]] = set()
-    for table in held.tables:
+    for table in tables:
         if table.state.history.schemas not in honoured:
             check_fence(table.state, resolve_reader(table.state, schema, None))
             honoured.add(table.state.history.schemas)
-    united, alone = unite(held.catalog, held.tables, after)
+    united, alone = unite(catalog, tables, after)
     plans = [plan_snapshot(chunks, united, Reader(schema, schema, None), None)]
     mixed = []
     for table in alone:

@@ -63,7 +63,7 @@ def load_stamp(state: TableState, stream: str) -> Stamp:
         whose = "no stream" if stamp is None else f"stream `{stamp.stream}`"
         raise ConflictError(
             f"table `{state.name}` belongs to {whose}, and stream `{stream}` needs its name. "
-            "Drop the table, or name the stream differently."
+            "Rename the table, or drop it."
         )
     return stamp
 
@@ -75,8 +75,12 @@ def create_stamped(
     *,
     order_by: int,
     written: tuple[Version, ...] = (),
+    name: str | None = None,
 ) -> tuple[Step, ...]:
-    """Begin a table in the stream's latest schema; one that is there is no step."""
+    """Begin a table in the stream's latest schema; one that is there is no step.
+
+    `name` is given if its log is that of another name, which a table had first that is called otherwise now.
+    """
     if state is not None and not state.dropped:
         return ()
     versions = " ".join(sorted(written))
@@ -87,7 +91,7 @@ def create_stamped(
         _VERSIONS: versions,
         _SCHEMA: catalog.schema_id,
     }
-    return (Created(table.table_id, catalog.schema, (order_by,), (), config),)
+    return (Created(table.table_id, catalog.schema, (order_by,), (), config, name),)
 
 
 def stamp_table(

@@ -17,7 +17,7 @@ from instar.stream.handle import RowsOf
 from instar.stream.kinds import Kind
 from instar.stream.routing import horizon, route
 from instar.stream.version import as_version
-from instar.table import PartWriter, TableLog, begin_write
+from instar.table import PartWriter, begin_write
 from instar.table.log.part_set import WrittenPart
 from instar.table.read.rows import read_written
 from instar.table.write.append import resume_write
@@ -260,10 +260,8 @@ def finish(handle: StreamHandle, token: str) -> None:
 
 def append_item(handle: StreamHandle, item: Item, token: str | None, version: Version) -> None:
     """Give one table its rows; if it was dropped meanwhile, they go to a new table in its place."""
-    log = handle.open_table(item.name)
-    if log.table_id not in {None, item.table_id}:
-        log = TableLog(handle.services, item.name)
     try:
+        log = handle.open_table(item.name, item.table_id)
         writer = resume_write(handle.services, log, item.table_id, item.write_id)
         writer.commit(item.parts, item.schema_id, token=token)
     except TableNotFoundError:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from contextlib import suppress
 from itertools import count
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 import instar
 from instar.errors import CommitOutcomeUnknownError, StorageError
 from instar.storage import MemoryConsensus
+from instar.stream import reading
 from instar.stream.writing import finish_pending
 from instar.table import drop_table
 from tests.faults import Faults, UnreliableBlob, UnreliableConsensus
@@ -19,6 +20,8 @@ from tests.streams import DeadError, Mortal, events, make_stream, new_world, ope
 
 if TYPE_CHECKING:
     from instar.api.stream import Stream
+    from instar.state import TableState
+    from instar.stream.catalog import TableRecord
 
 KINDS = {"regular": "1d", "hourly": "6h"}
 ROWS = 4
@@ -186,3 +189,22 @@ def test_a_vacuum_spares_what_a_reader_of_the_stream_holds() -> None:
     held.close()
     assert store.vacuum(grace_ms=0).objects > 0
     assert stream.snapshot().to_arrow().num_rows == 4
+
+
+def test_a_reader_of_the_latest_schema_is_not_fenced_by_one_that_comes_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A version that is raised between two looks is found, and the range is read under it."""
+    world = new_world()
+    stream, other = make_stream(world, {"regular": "1d"}), open_again(world)
+    stream.write(events([1, 0], amount=1), version="v0.0.1")
+    load = reading.load_states
+    news = [events([1, 0], amount=2**40)]
+
+    def write_then_load(*args: Any) -> list[tuple[TableRecord, TableState]]:  # noqa: ANN401 -- whatever it takes
+        if news:
+            other.write(news.pop(), version="v0.0.2")
+        return load(*args)
+
+    monkeypatch.setattr(reading, "load_states", write_then_load)
+    assert sorted(stream.snapshot().to_arrow()["amount"].to_pylist()) == [1] * 4 + [2**40] * 4

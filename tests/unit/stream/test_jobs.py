@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from datetime import timedelta
 from itertools import count
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
@@ -13,10 +13,13 @@ import pytest
 import instar
 from instar.errors import UsageError
 from instar.storage import MemoryConsensus
+from instar.stream import jobs, reading
+from instar.table import move_since
 from tests.streams import DeadError, Mortal, day, events, make_stream, new_world, open_again, sorted_rows
 
 if TYPE_CHECKING:
     from instar.api.stream import Stream
+    from instar.stream.reading import HeldTables
 
 KINDS = {"regular": "1d", "repartitioned": "1d", "eod": "1d", "archive": "1y"}
 SCHEMA = "user string not null, at timestamp, amount int, billed timestamp"
@@ -123,3 +126,38 @@ def test_a_job_may_die_at_every_request(after: bool) -> None:
         for kind in ("repartitioned", "archive"):
             assert sorted_rows(again.snapshot(kind).to_arrow()) == expected
         assert again.snapshot().to_arrow().num_rows == 0
+
+
+@pytest.mark.parametrize("wider", [SCHEMA.replace("int", "bigint"), SCHEMA + ", country string"])
+def test_a_version_may_be_raised_while_a_job_runs(wider: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was read under the schema before is stored as its tables have it now."""
+    world = new_world()
+    stream, other = make_stream(world, KINDS, SCHEMA), open_again(world)
+    stream.write(_bills([1, 0], after=1), version="v0.0.1")
+
+    def hold_then_evolve(*args: Any) -> HeldTables:  # noqa: ANN401 -- whatever it takes
+        held = reading.hold_tables(*args)
+        other.evolve(wider, version="v0.0.2")
+        return held
+
+    monkeypatch.setattr(jobs, "hold_tables", hold_then_evolve)
+    assert stream.close_day(None, day(0)).rows == 2
+    assert stream.repartition(by="billed").rows == 4
+    monkeypatch.undo()
+    assert stream.close_day(None, day(1)).rows == 2
+    assert _same(stream, "eod")
+    assert _same(stream, "repartitioned")
+
+
+def test_a_table_without_anything_new_does_not_stop_a_job() -> None:
+    """Its times may be merged and it may be compacted: there is nothing in it to be told apart."""
+    world = new_world()
+    stream = make_stream(world, KINDS, SCHEMA)
+    stream.write(_bills([1, 0], after=1), version="v0.0.1")
+    stream.repartition(by="billed")
+    table = instar.Store("memory", world.services()).table(stream.tables("regular")[0].name)
+    table._log.checkpoint()
+    move_since(table._log, table.upper)
+    stream.write(_bills([0], after=2), version="v0.0.1")
+    assert stream.repartition(by="billed").rows == 2
+    assert _same(stream, "repartitioned")

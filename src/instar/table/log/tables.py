@@ -56,6 +56,7 @@ __all__ = [
     "check_table_name",
     "create_table",
     "drop_table",
+    "find_log",
     "find_tables",
     "list_tables",
     "log_keys",
@@ -160,10 +161,18 @@ def begin_table(
 def open_log(services: Services, name: str) -> TableLog:
     """Return the log of the table that has a name now, or raise `TableNotFoundError`."""
     check_table_name(name)
-    log = TableLog(services, name)
-    there, state = _follow(services, log, log.refresh())
+    there, state = find_log(services, name)
     there.check_exists(state)
     return there
+
+
+def find_log(services: Services, name: str) -> tuple[TableLog, TableState | None]:
+    """Return the log in which the table of a name is, or would be, and the state at its end.
+
+    The table there may be called otherwise by now, or be dropped: `TableState.is_at` tells.
+    """
+    log = TableLog(services, name)
+    return _follow(services, log, log.refresh())
 
 
 def drop_table(services: Services, name: str) -> None:
