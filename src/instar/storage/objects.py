@@ -11,7 +11,6 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Self
 
@@ -36,6 +35,7 @@ from instar.errors import (
 )
 from instar.storage.blob import Blob, Data, StoredObject
 from instar.storage.keys import check_key, check_prefix
+from instar.storage.parallel import map_in_threads
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -185,8 +185,7 @@ class ObjectBlob:
     def find_many(self, keys: Sequence[str]) -> Sequence[bytes | None]:
         if len(keys) <= 1 or isinstance(self._store, MemoryStore):
             return [self.find(key) for key in keys]
-        with ThreadPoolExecutor(min(len(keys), _PARALLEL)) as pool:
-            return list(pool.map(self.find, keys))
+        return map_in_threads(self.find, keys, threads=_PARALLEL)
 
     def get(self, key: str) -> bytes:
         data = self.find(key)

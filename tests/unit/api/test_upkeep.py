@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import logging
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
 
+import instar as library
 from instar.api.store import Store
 from instar.errors import StorageError, UsageError
 from instar.table.housekeeping import upkeep
+from instar.table.write.append import begin_write
+from instar.table.write.store import store_parts
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from instar.api.table import Table
+    from instar.state import TableState
+    from instar.table import Services
+    from instar.table.housekeeping.plan import CompactionJob
     from instar.table.housekeeping.rewrite import Work
     from tests.tables import World
 
@@ -46,6 +56,8 @@ def test_many_small_appends_leave_few_parts(store: Store, layout: dict[str, list
     for number in range(100):
         times.append(table.append(pa.table({"id": [number * 37 % 101], "v": [f"v{number}"]})).ts)
         assert table.count() == number + 1
+        if number % 20 == 0:
+            wait(table)  # however slow it is, it shall have its turns
     wait(table)
     assert table.state.totals.parts < 40
     assert any(commit.what.startswith("compacted") for commit in table.history())
@@ -101,6 +113,61 @@ def test_it_ends_when_the_store_is_closed(store: Store, world: World) -> None:
     services.close()
     assert not any(task.is_alive() for task in services._tasks)
     assert Store("memory", world.services()).table("t").count() == 40
+
+
+def test_writers_that_end_after_each_commit_leave_few_parts(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whose turn it is finishes one job, even if the store is being closed before it was begun."""
+
+    def choose(services: Services, state: TableState) -> list[CompactionJob]:
+        services.closing.wait()
+        return upkeep_choose(services, state)
+
+    upkeep_choose = upkeep._choose
+    monkeypatch.setattr(upkeep, "_choose", choose)
+    Store("memory", world.services()).create_table("t", "id bigint, v string", options={"compact": "auto"})
+    for number in range(64):
+        services = world.services()
+        Store("memory", services).table("t").append(pa.table({"id": [number], "v": ["v"]}))
+        services.close()
+    table = Store("memory", world.services()).table("t")
+    assert table.count() == 64
+    assert table.state.totals.parts < 20
+
+
+def test_a_process_that_ends_finishes_what_it_has_begun(tmp_path: Path) -> None:
+    """It starts no more threads then, says nothing, and reads metadata of several chunks all the same."""
+    lake = tmp_path / "lake"
+    with library.open(lake) as store:
+        table = store.create_table("t", "id bigint", options={"compact": "auto"})
+        for start in (0, 100):
+            with begin_write(table._services, table._log) as write:
+                plan = write.plan(table.schema)
+                stored = [
+                    one
+                    for number in range(start, start + 100)
+                    for one in store_parts(plan, [pa.record_batch({"f1": [number]})], str(number))
+                ]
+                write.commit(stored, 0)
+        while table.state.seqno < 63:
+            table.configure(retention=f"{table.state.seqno}d")
+    program = (
+        "import sys, threading, instar, pyarrow as pa\n"
+        "from instar.table.housekeeping import upkeep\n"
+        "choose = upkeep._choose\n"
+        "def late(*given):\n"
+        "    threading.main_thread().join()\n"  # so that it has only begun when the process ends
+        "    return choose(*given)\n"
+        "upkeep._choose = late\n"
+        "instar.open(sys.argv[1]).table('t').append(pa.table({'id': [-1]}))\n"
+    )
+    command = [sys.executable, "-c", program, str(lake)]
+    done = subprocess.run(command, check=False, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    with library.open(lake) as store:
+        assert sorted(store.table("t").to_pandas()["id"]) == list(range(-1, 200))
+        assert store.table("t").state.totals.parts < 20
 
 
 def test_deletes_and_upserts_go_on_meanwhile(store: Store) -> None:

@@ -112,3 +112,23 @@ def test_adopted_files_are_deleted_only_if_told_so(tmp_path: Path) -> None:
     assert not (tmp_path / "2.parquet").exists()
     with instar.open(lake) as store:
         assert sorted(store.table("t").to_pandas()["name"]) == ["1", "2"]
+
+
+def test_clones_and_what_they_were_made_of_keep_what_they_have_in_common(tmp_path: Path) -> None:
+    """The report names them; when all have been purged, the file is gone, whichever is purged last."""
+    pq.write_table(pa.table({"name": [SECRET]}), tmp_path / "1.parquet")
+    with instar.open(tmp_path / "lake") as store:
+        table = store.create_table("t", "name string")
+        table.append(pa.table({"name": [SECRET, "a"]}))
+        table.adopt(tmp_path / "1.parquet")
+        first, second = table.clone("first"), table.clone("second")
+        for one, others in ((first, ("second", "t")), (table, ("second",)), (second, ())):
+            report = one.purge(where=f"name = '{SECRET}'", adopted="delete")
+            expected = (2, 0, 2) if others else (2, 2, 0)
+            assert (report.rows, len(report.files), len(report.kept)) == expected
+            for kept in report.kept:
+                assert [name for name in ("first", "second", "t") if f"`{name}`" in kept.why] == list(others)
+            assert len(_holding(tmp_path)) >= 2 or not others
+            assert {it.name: it.count() for it in (table, first, second)}[one.name] == 1
+        assert not [file for file in _holding(tmp_path) if "/log/" not in f"/{file}"]
+        assert [it.to_pandas()["name"].tolist() for it in (table, first, second)] == [["a"]] * 3

@@ -7,6 +7,7 @@ their times as far as these can still be told apart. Rows that are retracted sta
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor, as_completed
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
@@ -109,13 +110,25 @@ def compact_table(
         tell = tell or _say_nothing
         tell(done, size)
         inputs = _inputs(services, state, [part for job in jobs for part in job.parts])
-        with ThreadPoolExecutor(lanes) as pool:
-            running = {pool.submit(_run, services, log, state, job, inputs, rewrite): job for job in jobs}
-            for finished in as_completed(running):
-                report += finished.result()
-                done += running[finished].size
-                tell(done, size)
+        run = partial(_run, services, log, state, inputs, rewrite)
+        for job, result in _in_lanes(run, jobs, lanes):
+            report += result
+            done += job.size
+            tell(done, size)
     return report
+
+
+def _in_lanes(
+    run: Callable[[CompactionJob], CompactionReport], jobs: Sequence[CompactionJob], lanes: int
+) -> Iterator[tuple[CompactionJob, CompactionReport]]:
+    """Yield what became of each job. One lane is this thread: pools take nothing while a process ends."""
+    if lanes == 1:
+        yield from ((job, run(job)) for job in jobs)
+        return
+    with ThreadPoolExecutor(lanes) as pool:
+        running = {pool.submit(run, job): job for job in jobs}
+        for finished in as_completed(running):
+            yield running[finished], finished.result()
 
 
 def _say_nothing(_done: int, _size: int) -> None:
@@ -149,9 +162,9 @@ def _run(
     services: Services,
     log: TableLog,
     state: TableState,
-    job: CompactionJob,
     inputs: Mapping[Place, Input],
     rewrite: Rewrite,
+    job: CompactionJob,
 ) -> CompactionReport:
     """Rewrite the parts of one job, and swap them unless somebody else has replaced one of them."""
     with begin_write(services, log) as writer:

@@ -14,10 +14,12 @@ from instar.errors import ColumnNotFoundError, ConflictError, UsageError
 from instar.state.chunk import FILES, PLACES, TIMES
 from instar.table.housekeeping.compaction import compact_table, list_candidates
 from instar.table.housekeeping.plan import CompactionJob, CompactionReason
-from instar.table.housekeeping.vacuum import vacuum_table
-from instar.table.layout import table_root
+from instar.table.housekeeping.vacuum import find_sharers, vacuum_table
+from instar.table.layout import TABLES, table_of, table_root
 from instar.table.log.leases import LEASE_MS, live_leases
 from instar.table.log.manifest import load_parts
+from instar.table.log.table_log import TableLog
+from instar.table.log.tables import log_keys
 from instar.table.outside import delete_outside
 from instar.table.read.filter import Filter
 from instar.table.read.locate import narrow_reader
@@ -27,12 +29,11 @@ from instar.table.write.append import move_since
 from instar.table.write.rows import ATTEMPTS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from instar.state import Place, TableState
     from instar.table.housekeeping.compaction import Rewrite
     from instar.table.log.part_set import WrittenPart
-    from instar.table.log.table_log import TableLog
     from instar.table.services import Services
 
 __all__ = ["KeptFile", "PurgeReport", "purge_table"]
@@ -96,7 +97,22 @@ def purge_table(
     log.checkpoint(clean=True)
     last = log.load()
     vacuum_table(services, log.key, grace_ms=grace_ms, table_id=state.table_id)
+    _vacuum_owners(services, last, held, grace_ms)
     return _report(services, last, rows, listed, list(held), delete_adopted=delete_adopted)
+
+
+def _vacuum_owners(services: Services, state: TableState, held: Iterable[str], grace_ms: int) -> None:
+    """Vacuum the tables that this one is a clone of, if they own files that held what is to go."""
+    owners = {table_of(file) for file in held if _is_inside(file)}.intersection(state.origins)
+    for key in log_keys(services) if owners else ():
+        owner = TableLog(services, key).refresh()
+        if owner is not None and owner.table_id in owners and not owner.dropped:
+            vacuum_table(services, key, grace_ms=grace_ms, table_id=owner.table_id)
+
+
+def _is_inside(file: str) -> bool:
+    """Whether a file of a part is in the store: others have paths or URLs."""
+    return file.startswith(f"{TABLES}/")
 
 
 def _dropped_fields(state: TableState, column: str) -> set[int]:
@@ -168,23 +184,33 @@ def _report(
     delete_adopted: bool,
 ) -> PurgeReport:
     left = _part_files(services, state.table_id)
-    own = [file for file in held if file in listed]
+    left |= {file for file in held if file not in listed and _exists(services, file)}
     live = set(load_parts(services.chunks, state, (), (FILES,)).keys)
-    leases = list(live_leases(services, state.table_id))
-    holders = ", ".join(sorted({lease.holder for lease in leases})) or "somebody"
-    why = f"in use by {holders}, or too young to be deleted: vacuum again later"
-    kept = [KeptFile(file, why) for file in sorted((listed & left) - live)]
-    for file in (file for file in held if file not in listed):
-        if not delete_adopted:
+    given_up = sorted(((listed | set(held)) & left) - live)
+    sharers = find_sharers(services, state) if given_up else {}
+    leases = sorted({lease.holder for lease in live_leases(services, state.table_id)})
+    kept = []
+    for file in given_up:
+        others = "; ".join(name for name, reach in sharers.items() if reach.reaches(file))
+        if not _is_inside(file) and not delete_adopted:
             kept.append(
                 KeptFile(file, "adopted, so it is not ours: delete it, or purge with --delete-adopted")
             )
+        elif others:
+            kept.append(KeptFile(file, f"also a file of {others}: purge there too, or drop and vacuum it"))
+        elif _is_inside(file):
+            why = f"in use by {', '.join(leases) or 'somebody'}, or too young to be deleted"
+            kept.append(KeptFile(file, f"{why}: vacuum again later"))
         elif leases:
-            kept.append(KeptFile(file, f"adopted, and in use by {holders}: purge again later"))
+            kept.append(KeptFile(file, f"adopted, and in use by {', '.join(leases)}: purge again later"))
         else:
             delete_outside(services.blob, file)
-            own.append(file)
-    gone = tuple(file for file in own if file not in left)
-    unread = tuple(sorted(listed - left - set(own)))
+            left.discard(file)
+    gone = tuple(file for file in held if file not in left)
+    unread = tuple(sorted(listed - left - set(held)))
     until = services.clock() + LEASE_MS if held else None
     return PurgeReport(rows, gone, unread, tuple(kept), state.since, until)
+
+
+def _exists(services: Services, file: str) -> bool:
+    return not _is_inside(file) or services.blob.stat(file) is not None

@@ -54,7 +54,7 @@ class Turn:
 
 
 class _StoppedError(Exception):
-    """The store is being closed: what has not begun is left for another time."""
+    """The store is being closed: what is left to do is left for another time."""
 
 
 def keep_up(services: Services, log: TableLog, state: TableState) -> None:
@@ -96,11 +96,17 @@ def _choose(services: Services, state: TableState) -> list[CompactionJob]:
 
 
 def _unless_closing(services: Services) -> Rewrite:
-    """Return what rewrites parts, unless the store is being closed."""
+    """Return what rewrites parts until the store is being closed, and once even then.
+
+    Otherwise tables whose writers end right after a commit would never be looked after.
+    """
+    begun = False
 
     def rewrite(work: Work, /) -> Iterable[Output]:
-        if services.closing.is_set():
+        nonlocal begun
+        if begun and services.closing.is_set():
             raise _StoppedError
+        begun = True
         return rewrite_parts(work)
 
     return rewrite

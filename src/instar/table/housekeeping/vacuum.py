@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from instar.table.log.leases import Lease
     from instar.table.services import Services
 
-__all__ = ["VacuumReport", "check_clock", "vacuum_store", "vacuum_table"]
+__all__ = ["VacuumReport", "check_clock", "find_sharers", "vacuum_store", "vacuum_table"]
 
 
 class VacuumReport(NamedTuple):
@@ -292,11 +292,38 @@ class CloneReach(NamedTuple):
 
 def find_cloned(services: Services, table_id: str) -> CloneReach:
     """Find what the clones of a table refer to. What tells of a clone goes when the clone has gone."""
-    keys: set[str] = set()
+    found = [reach for _, reach in _clones(services, table_id)]
+    keys = frozenset[str]().union(*(reach.keys for reach in found))
+    return CloneReach(keys, any(reach.everything for reach in found))
+
+
+def find_sharers(services: Services, state: TableState) -> dict[str, CloneReach]:
+    """Find the tables that may have files in common with a table, as they are called, and what they refer to.
+
+    They are its clones, the tables that it is a clone of, and other clones of those.
+    """
+    sharers: dict[str, CloneReach] = {}
+    for owner in (state.table_id, *state.origins):
+        sharers |= dict(_clones(services, owner, but=state.table_id))
+    for key in log_keys(services) if state.origins else ():
+        log = TableLog(services, key)
+        other = log.refresh()
+        if other is not None and other.table_id in state.origins and not other.removed:
+            sharers[_called(other)] = CloneReach(_Sweep(services, log, other.table_id).keys)
+    return sharers
+
+
+def _called(state: TableState) -> str:
+    return f"`{state.name}`, which was dropped" if state.dropped else f"`{state.name}`"
+
+
+def _clones(services: Services, table_id: str, but: str | None = None) -> Iterator[tuple[str, CloneReach]]:
+    """Yield how the clones of a table are called, and what each refers to, with what tells of it."""
     for stored in services.blob.list(clones(table_id)):
         note = find_clone_note(services, stored.key)
-        if note is None:
+        if note is None or note.clone_id == but:
             continue
+        keys: set[str] = set()
         if stored.modified_ms + LEASE_MS > services.clock():
             keys.add(stored.key)  # the clone may be about to begin
         log = TableLog(services, note.log)
@@ -304,9 +331,11 @@ def find_cloned(services: Services, table_id: str) -> CloneReach:
         if state is not None and state.table_id == note.clone_id and not state.removed:
             keys.add(stored.key)
             keys |= _Sweep(services, log, note.clone_id).keys
-        elif next(live_leases(services, note.clone_id), None) is not None:
-            return CloneReach(everything=True)  # it is gone, and somebody is still reading it
-    return CloneReach(frozenset(keys))
+            read = False
+        else:  # it is gone, and somebody may still be reading it
+            read = next(live_leases(services, note.clone_id), None) is not None
+        called = f"`{note.log}`" if state is None else _called(state)
+        yield called, CloneReach(frozenset(keys), everything=read)
 
 
 def _stream_leases(services: Services, state: TableState | None) -> Iterable[Lease]:

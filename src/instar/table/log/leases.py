@@ -88,7 +88,8 @@ class LeaseKeeper:
             self._held[lease.id] = lease
             if self._thread is None or not self._thread.is_alive():  # threads do not survive a fork
                 self._thread = threading.Thread(target=self._renew_for_ever, daemon=True)
-                self._thread.start()
+                with suppress(RuntimeError):  # a process that is about to end starts no more threads
+                    self._thread.start()
         return lease
 
     def lend(self, lease: Lease, duration_ms: int) -> Lease:

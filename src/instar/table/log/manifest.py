@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import threading
 from collections import OrderedDict
-from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -28,6 +27,7 @@ from instar.state.chunk import (
 )
 from instar.state.manifest import columns_of_parts, complete_bounds, concat_columns, no_adopted, with_header
 from instar.stats import bounds_columns
+from instar.storage.parallel import map_in_threads
 from instar.table.log.part_set import PartSet, keep_rows
 from instar.table.log.sheets import SheetReader
 
@@ -132,11 +132,7 @@ def load_parts(
         return chunk_columns(reader, ref, state.history, fields, fixed)
 
     chosen = [ref for ref in refs if ref.key not in without]
-    if len(chosen) > 1:
-        with ThreadPoolExecutor(_READERS) as pool:
-            pieces = list(pool.map(load, chosen))
-    else:
-        pieces = [load(ref) for ref in chosen]
+    pieces = map_in_threads(load, chosen, threads=_READERS)
     names = (*fixed, *(group_name(field.id) for field in fields))
     tail = [placed for batch in state.tail for placed in batch.placed()]
     tail_columns = columns_of_parts(tail, state.history)
@@ -164,8 +160,7 @@ def chunk_bounds(
     """Return the bounds of fields over the parts of each chunk together, from directories alone."""
     if not refs:
         return {}
-    with ThreadPoolExecutor(_READERS) as pool:
-        directories = list(pool.map(reader.directory, refs))
+    directories = map_in_threads(reader.directory, refs, threads=_READERS)
     return {group_name(field.id): _united(field, refs, directories, history) for field in fields}
 
 

@@ -368,12 +368,12 @@ class TableLog:
         age = state.seqno - state.base.seqno
         due = age >= ROLLUP_EVERY and (state.seqno % ROLLUP_EVERY == 0 or age >= 2 * ROLLUP_EVERY)
         if due and not state.dropped and (self._rolling is None or not self._rolling.is_alive()):
-            self._rolling = self._services.start(self._roll_quietly)
+            with suppress(RuntimeError):  # the process is about to end, and starts no more threads
+                self._rolling = self._services.start(self._roll_quietly)
 
     def _roll_quietly(self) -> None:
         """Write a rollup that only saves work: if it fails, the next commit that is due tries again."""
-        # RuntimeError: an interpreter that is about to end starts no more threads for parallel reads.
-        with suppress(InstarError, RuntimeError):
+        with suppress(InstarError):
             self._roll()
 
     def _roll(self, *, clean: bool = False) -> None:
