@@ -21,12 +21,15 @@ from instar.lineage import Database, open_database
 from instar.lineage.ingest.schema_versions import load_content
 from instar.lineage.models import DatasetVersionRow, SchemaVersionRow
 from instar.lineage.old_layout import phases
+from instar.lineage.old_layout.convert import Converter
 from instar.lineage.old_layout.phases import backfill, cleanup, open_any_layout, status
-from instar.lineage.old_layout.tables import OLD_MAPPING, OLD_METADATA, OLD_TABLE
+from instar.lineage.old_layout.tables import OLD_MAPPING, OLD_METADATA, OLD_TABLE, MappingLayout
 from testbed.lineage import dataset, new_postgres_url, run_event
 from tests.lineage import dump, send
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from testbed.servers import PostgresServer
 
 _SCHEMAS = ["a int, b string", "a int, b string, c date", "b string", None]
@@ -229,6 +232,21 @@ def test_events_may_come_in_while_the_backfill_runs(early: Database) -> None:
     early.close()
 
 
+def test_a_batch_keeps_only_its_own_datasets_from_being_written(early: Database) -> None:
+    """Versions are converted dataset by dataset, so events about all others never wait."""
+    if early.is_sqlite:
+        pytest.skip("SQLite has one writer at a time")
+
+    def convert(connection: Connection) -> int:
+        batch, _ = Converter(MappingLayout.INSTAR).convert(connection, None, 5)
+        assert len({version.dataset_uuid for version in batch.versions}) == 1
+        mine = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+        return connection.scalar(text(mine)) or 0
+
+    assert early.write(convert) == 1
+    early.close()
+
+
 def test_a_service_that_writes_only_the_old_layout_stops_the_drop(
     early: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -377,6 +395,22 @@ def test_what_a_reader_added_in_marquez_becomes_a_schema_version(marquez: Databa
     assert backfill(marquez)["progress"]["converted"] == 1
     with pytest.raises(UsageError, match="--marquez-stopped"):
         cleanup(marquez)
+    assert cleanup(marquez, marquez_stopped=True)["cleanup"] == "done"
+    marquez.close()
+
+
+def test_fields_that_marquez_has_twice_are_one_schema(marquez: Database) -> None:
+    """Marquez stores a field of an unknown type again with each event; what the fields say is compared."""
+    script = ""
+    for number in range(20, 24):
+        field, key = uuid.UUID(int=number), uuid.UUID(int=100 + number)
+        script += _marquez_field(field, "at", None) + _marquez_version(key, f"2026-01-02T00:00:{number}Z")
+        script += f"INSERT INTO {OLD_TABLE} VALUES ('{key}', '{uuid.UUID(int=2)}'), ('{key}', '{field}');"
+    _run(marquez, script)
+    assert backfill(marquez, batch=3)["progress"]["converted"] == 6
+    with marquez.reading() as connection:
+        count = text("SELECT count(DISTINCT dataset_schema_version_uuid) FROM dataset_versions")
+        assert connection.scalar(count) == 1
     assert cleanup(marquez, marquez_stopped=True)["cleanup"] == "done"
     marquez.close()
 

@@ -5,7 +5,7 @@ A row is as old as the oldest dataset version that refers to it, and goes when n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 from sqlalchemy import delete, exists, func, select, update
 
@@ -70,23 +70,29 @@ def load_content(connection: Connection, uuid: UUID) -> SchemaContent:
 
 def refresh_schema_versions(connection: Connection, uuids: Iterable[UUID | None]) -> None:
     """Work out the age of schema versions again after versions changed; delete those that none refers to."""
-    for uuid in sorted({uuid for uuid in uuids if uuid is not None}):
-        oldest = [
-            connection.scalar(select(func.min(DatasetVersionRow.created_at)).where(column == uuid))
-            for column in (
-                DatasetVersionRow.declared_schema_version_uuid,
-                DatasetVersionRow.dataset_schema_version_uuid,
-            )
-        ]
-        times = [at for at in oldest if at is not None]
-        if times:
-            connection.execute(
-                update(SchemaVersionRow)
-                .where(SchemaVersionRow.uuid == uuid, SchemaVersionRow.created_at != min(times))
-                .values(created_at=min(times))
-            )
-        else:
-            delete_schema_version(connection, uuid)
+    wanted = sorted({uuid for uuid in uuids if uuid is not None})
+    for start in range(0, len(wanted), _CHUNK):
+        found = select(SchemaVersionRow.uuid, SchemaVersionRow.created_at, _DECLARED, _SHOWN).where(
+            SchemaVersionRow.uuid.in_(wanted[start : start + _CHUNK])
+        )
+        for uuid, created_at, *oldest in connection.execute(found).all():
+            times = [at for at in oldest if at is not None]
+            if not times:
+                delete_schema_version(connection, uuid)
+            elif min(times) != created_at:
+                mine = update(SchemaVersionRow).where(SchemaVersionRow.uuid == uuid)
+                connection.execute(mine.values(created_at=min(times)))
+
+
+def _oldest(column: Any) -> Any:  # noqa: ANN401 -- a column, and what to select
+    """Return the age of the oldest version that refers to a schema version: the first entry of an index."""
+    oldest = select(func.min(DatasetVersionRow.created_at)).where(column == SchemaVersionRow.uuid)
+    return oldest.correlate(SchemaVersionRow).scalar_subquery()
+
+
+_CHUNK: Final = 400
+_DECLARED: Final = _oldest(DatasetVersionRow.declared_schema_version_uuid)
+_SHOWN: Final = _oldest(DatasetVersionRow.dataset_schema_version_uuid)
 
 
 def delete_schema_version(connection: Connection, uuid: UUID) -> None:

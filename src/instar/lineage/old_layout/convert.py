@@ -10,13 +10,23 @@ import hashlib
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
-from sqlalchemy import bindparam, select, update
+from sqlalchemy import bindparam, select, text, update
 from sqlalchemy.dialects import postgresql
 
 from instar.lineage.database import lock
 from instar.lineage.ids import stable_id
 from instar.lineage.ingest.schema_versions import ensure_schema_version, refresh_schema_versions
-from instar.lineage.old_layout.batches import VersionBatch, contents_of, read_batch, schema_content, stored_of
+from instar.lineage.old_layout.batches import (
+    Cursor,
+    VersionBatch,
+    contents_of,
+    datasets_of_batch,
+    fields_of,
+    load_schemas,
+    old_fields,
+    read_batch,
+    schema_content,
+)
 from instar.lineage.old_layout.tables import (
     DATASETS,
     SCHEMA_MAPPING,
@@ -35,88 +45,101 @@ __all__ = ["Converter", "marquez_id"]
 
 _REMEMBERED = 50_000
 
-Shape = tuple[UUID, tuple[UUID, ...]]  # a dataset and its fields
+DatasetShape = tuple[UUID, str]  # a dataset, and the shape of some of its versions
 
 
 class Converter:
-    """Converts batches, and remembers the schemas that it has met."""
+    """Converts batches, and remembers the shapes that it has met."""
 
     def __init__(self, layout: MappingLayout) -> None:
         self.layout = layout
-        self._known: dict[Shape, UUID] = {}
+        self._known: dict[DatasetShape, UUID] = {}
 
-    def convert(self, connection: Connection, after: UUID | None, size: int) -> tuple[VersionBatch, int]:
+    def convert(self, connection: Connection, after: Cursor | None, size: int) -> tuple[VersionBatch, int]:
         """Convert the versions that follow one; return them, and how many were changed."""
         if self.layout is MappingLayout.INSTAR and connection.dialect.name != "sqlite":
             # The same locks as events take: nobody changes these versions meanwhile.
-            lock(
-                connection, {version.dataset_uuid for version in read_batch(connection, after, size).versions}
-            )
-        batch = read_batch(connection, after, size)
-        due = [version for version in batch.versions if self._is_due(version)]
+            lock(connection, datasets_of_batch(connection, self.layout, after, size))
+        batch = read_batch(connection, self.layout, after, size)
+        due = {
+            version: (version.dataset_uuid, version.shape)
+            for version in batch.versions
+            if version.shape is not None and self._is_due(version)
+        }
         schemas = self._schemas(connection, due)
         changes = [
-            {"key": version.uuid, "schema": schema}
-            for version in due
-            if (schema := schemas[version.dataset_uuid, version.fields]) != version.schema_version
+            (version.uuid, schemas[shape])
+            for version, shape in due.items()
+            if schemas[shape] != version.schema_version
         ]
         if changes:
             self._point(connection, changes)
         if self.layout is MappingLayout.INSTAR:
-            refresh_schema_versions(connection, {change["schema"] for change in changes})
+            refresh_schema_versions(connection, {schema for _, schema in changes})
         return batch, len(changes)
 
     def _is_due(self, version: OldVersion) -> bool:
         """Marquez adds what readers saw to the old layout alone, so there every version is looked at."""
-        return bool(version.fields) and (
-            version.schema_version is None or self.layout is MappingLayout.MARQUEZ
+        return version.schema_version is None or self.layout is MappingLayout.MARQUEZ
+
+    def _point(self, connection: Connection, changes: list[tuple[UUID, UUID]]) -> None:
+        columns = ["dataset_schema_version_uuid"]
+        columns += ["declared_schema_version_uuid"] if self.layout is MappingLayout.INSTAR else []
+        if connection.dialect.name == "sqlite":
+            values: dict[str, Any] = {column: bindparam("schema") for column in columns}
+            statement = update(VERSIONS).where(VERSIONS.c.uuid == bindparam("key")).values(values)
+            connection.execute(statement, [{"key": key, "schema": schema} for key, schema in changes])
+            return
+        settings = ", ".join(f"{column} = c.schema" for column in columns)
+        pairs = "unnest(CAST(:keys AS uuid[]), CAST(:schemas AS uuid[])) AS c(key, schema)"
+        keys, schemas = zip(*changes, strict=True)
+        connection.execute(
+            text(f"UPDATE {VERSIONS.name} AS v SET {settings} FROM {pairs} WHERE v.uuid = c.key"),  # noqa: S608 -- our own names
+            {"keys": list(keys), "schemas": list(schemas)},
         )
 
-    def _point(self, connection: Connection, changes: list[dict[str, UUID]]) -> None:
-        values: dict[str, Any] = {"dataset_schema_version_uuid": bindparam("schema")}
-        if self.layout is MappingLayout.INSTAR:
-            values["declared_schema_version_uuid"] = bindparam("schema")
-        statement = update(VERSIONS).where(VERSIONS.c.uuid == bindparam("key")).values(values)
-        connection.execute(statement, changes)
-
-    def _schemas(self, connection: Connection, versions: list[OldVersion]) -> dict[Shape, UUID]:
+    def _schemas(
+        self, connection: Connection, due: dict[OldVersion, DatasetShape]
+    ) -> dict[DatasetShape, UUID]:
         """Return the schema version of each shape, which is stored if it is new."""
-        oldest: dict[Shape, OldVersion] = {}
-        for version in sorted(versions, key=lambda version: version.created_at, reverse=True):
-            oldest[version.dataset_uuid, version.fields] = version
+        oldest: dict[DatasetShape, OldVersion] = {}
+        for version in sorted(due, key=lambda version: version.created_at, reverse=True):
+            oldest[due[version]] = version
         found = {shape: self._known[shape] for shape in oldest if shape in self._known}
         # Retention may have removed a schema version that was met earlier.
-        stored = stored_of(connection, found.values(), self.layout)
+        stored = load_schemas(connection, found.values(), self.layout)
         found = {shape: uuid for shape, uuid in found.items() if uuid in stored}
         new = {shape: version for shape, version in oldest.items() if shape not in found}
         if new:
-            contents = contents_of(connection, {field for _, fields in new for field in fields}, self.layout)
-            names = self._names(connection, new)
+            fields = old_fields(connection, [version.uuid for version in new.values()])
+            contents = contents_of(connection, {one for some in fields.values() for one in some}, self.layout)
+            names = self._names(connection, {dataset for dataset, _ in new})
             for shape in sorted(new):
-                content = schema_content(shape[1], contents)
-                found[shape] = self._ensure(connection, new[shape], content, contents, names)
+                version = new[shape]
+                found[shape] = self._ensure(connection, version, fields[version.uuid], contents, names)
         if len(self._known) > _REMEMBERED:
             self._known.clear()
         self._known.update(found)
         return found
 
-    def _names(self, connection: Connection, shapes: dict[Shape, OldVersion]) -> dict[UUID, tuple[str, str]]:
+    def _names(self, connection: Connection, datasets: set[UUID]) -> dict[UUID, tuple[str, str]]:
         if self.layout is MappingLayout.INSTAR:
             return {}
         d = DATASETS.c
-        wanted = sorted({dataset for dataset, _ in shapes})
-        rows = connection.execute(select(d.uuid, d.namespace_name, d.name).where(d.uuid.in_(wanted)))
+        rows = connection.execute(
+            select(d.uuid, d.namespace_name, d.name).where(d.uuid.in_(sorted(datasets)))
+        )
         return {row[0]: (row[1], row[2]) for row in rows}
 
     def _ensure(
         self,
         connection: Connection,
         version: OldVersion,
-        content: SchemaContent,
+        fields: tuple[UUID, ...],
         contents: dict[UUID, FieldContent],
         names: dict[UUID, tuple[str, str]],
     ) -> UUID:
-        dataset = version.dataset_uuid
+        dataset, content = version.dataset_uuid, schema_content(fields, contents)
         if self.layout is MappingLayout.INSTAR:
             return ensure_schema_version(connection, dataset, content, version.created_at)
         ids = [
@@ -124,19 +147,17 @@ class Converter:
             stable_id("schema version", dataset, content.fingerprint),
         ]
         for uuid in ids:
-            self._add(connection, uuid, version)
-            fields = stored_of(connection, [uuid], self.layout)[uuid].fields
-            if schema_content(fields, contents_of(connection, fields, self.layout)) == content:
+            self._add(connection, uuid, version, fields)
+            stored = fields_of(connection, [uuid]).get(uuid, ())
+            if schema_content(stored, contents_of(connection, stored, self.layout)) == content:
                 return uuid
         raise AssertionError(contents)  # an id of ours has one content
 
-    def _add(self, connection: Connection, uuid: UUID, version: OldVersion) -> None:
+    def _add(self, connection: Connection, uuid: UUID, version: OldVersion, fields: tuple[UUID, ...]) -> None:
         row = {"uuid": uuid, "dataset_uuid": version.dataset_uuid, "created_at": version.created_at}
         statement = postgresql.insert(SCHEMA_VERSIONS).values(**row).on_conflict_do_nothing()
         if connection.scalar(statement.returning(SCHEMA_VERSIONS.c.uuid)) is not None:
-            mapping = [
-                {"dataset_schema_version_uuid": uuid, "dataset_field_uuid": field} for field in version.fields
-            ]
+            mapping = [{"dataset_schema_version_uuid": uuid, "dataset_field_uuid": field} for field in fields]
             connection.execute(postgresql.insert(SCHEMA_MAPPING).on_conflict_do_nothing(), mapping)
 
 

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
-from uuid import UUID  # noqa: TC003 -- a field of a named tuple
 
 from sqlalchemy import func, inspect, select
 
+from instar.lineage.old_layout.batches import Cursor
 from instar.lineage.old_layout.tables import JOURNAL, VERSIONS
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ class ConversionJournal(NamedTuple):
     """The row: `versions` of `total` were looked at in this step, all those up to `cursor`."""
 
     step: Step
-    cursor: UUID | None
+    cursor: Cursor | None
     total: int
     versions: int
     rows: int
@@ -56,10 +56,13 @@ def load_journal(connection: Connection) -> ConversionJournal:
 
 
 def _read(connection: Connection, *, lock: bool) -> ConversionJournal | None:
-    columns = [JOURNAL.c[name] for name in ConversionJournal._fields]
-    statement = select(*columns).where(JOURNAL.c.id == 1)
-    row = connection.execute(statement.with_for_update() if lock else statement).first()
-    return None if row is None else ConversionJournal(Step(row[0]), *row[1:])
+    statement = select(JOURNAL).where(JOURNAL.c.id == 1)
+    row = connection.execute(statement.with_for_update() if lock else statement).mappings().first()
+    if row is None:
+        return None
+    cursor = Cursor(row["cursor_dataset"], row["cursor_at"], row["cursor"]) if row["cursor"] else None
+    counts = (row[name] for name in ("total", "versions", "rows", "converted", "mismatches"))
+    return ConversionJournal(Step(row["step"]), cursor, *counts)
 
 
 def begin(connection: Connection) -> ConversionJournal:
@@ -76,5 +79,7 @@ def begin(connection: Connection) -> ConversionJournal:
 
 def save(connection: Connection, journal: ConversionJournal) -> None:
     """Write the row."""
+    dataset, at, uuid = journal.cursor if journal.cursor is not None else (None, None, None)
+    row = {**journal._asdict(), "step": str(journal.step), "cursor": uuid}
     connection.execute(JOURNAL.delete())
-    connection.execute(JOURNAL.insert().values(id=1, **{**journal._asdict(), "step": str(journal.step)}))
+    connection.execute(JOURNAL.insert().values(id=1, **row, cursor_dataset=dataset, cursor_at=at))

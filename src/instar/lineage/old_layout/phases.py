@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from sqlalchemy import exists, func, select, text
@@ -28,13 +29,14 @@ from instar.lineage.old_layout.verify import verify_batch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from uuid import UUID
 
     from sqlalchemy import Connection
 
+    from instar.lineage.old_layout.batches import Cursor, VersionBatch
+
 __all__ = ["Progress", "backfill", "cleanup", "open_any_layout", "status"]
 
-BATCH: Final = 500
+BATCH: Final = 1000
 _SHOWN: Final = 5
 _DROP_ATTEMPTS: Final = 20
 _LOCK_TIMEOUT: Final = "55P03"
@@ -107,7 +109,9 @@ def backfill(
         report(Progress("converting", journal.versions, max(journal.total, journal.versions)))
     problems: list[str] = []
     while journal.step is Step.VERIFY:
-        journal, found = database.write(lambda connection: _verify(connection, layout, batch))
+        with database.reading() as connection:
+            seen, found = verify_batch(connection, layout, journal.cursor, batch)
+        journal = database.write(partial(_verified, expected=journal, batch=seen, mismatches=len(found)))
         problems += found[: _SHOWN - len(problems)]
         report(Progress("verifying", journal.versions, max(journal.total, journal.versions)))
     if journal.step is Step.FAILED:
@@ -141,21 +145,23 @@ def _convert(connection: Connection, converter: Converter, size: int) -> Convers
     return journal
 
 
-def _verify(connection: Connection, layout: MappingLayout, size: int) -> tuple[ConversionJournal, list[str]]:
+def _verified(
+    connection: Connection, expected: ConversionJournal, batch: VersionBatch, mismatches: int
+) -> ConversionJournal:
+    """Remember that a batch was compared, unless another process was faster."""
     journal = load_journal(connection)
-    if journal.step is not Step.VERIFY:
-        return journal, []
-    batch, problems = verify_batch(connection, layout, journal.cursor, size)
+    if (journal.step, journal.cursor) != (expected.step, expected.cursor):
+        return journal
     if batch.cursor is None:
         journal = journal._replace(step=Step.FAILED if journal.mismatches else Step.VERIFIED, cursor=None)
     else:
         journal = journal._replace(
             cursor=batch.cursor,
             versions=journal.versions + len(batch.versions),
-            mismatches=journal.mismatches + len(problems),
+            mismatches=journal.mismatches + mismatches,
         )
     save(connection, journal)
-    return journal, problems
+    return journal
 
 
 def cleanup(
@@ -188,7 +194,7 @@ def _verify_all(
     size: int,
     report: Callable[[Progress], None],
 ) -> None:
-    cursor: UUID | None = None
+    cursor: Cursor | None = None
     done, count = 0, 0
     shown: list[str] = []
     while True:

@@ -109,6 +109,8 @@ JOURNAL: Final = Table(
     Column("id", Integer, primary_key=True),
     Column("step", String(16), nullable=False),
     Column("cursor", _UUID),
+    Column("cursor_dataset", _UUID),
+    Column("cursor_at", BigInteger),
     Column("total", BigInteger, nullable=False),
     Column("versions", BigInteger, nullable=False),
     Column("rows", BigInteger, nullable=False),

@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.lineage.old_layout.batches import (
-    Stored,
     VersionBatch,
     contents_of,
+    fields_of,
+    load_schemas,
+    old_fields,
     read_batch,
     schema_content,
-    stored_of,
 )
 
 if TYPE_CHECKING:
@@ -18,53 +19,73 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-    from instar.lineage.old_layout.batches import OldVersion
+    from instar.lineage.old_layout.batches import Cursor, OldVersion, SchemaShape
     from instar.lineage.old_layout.tables import MappingLayout
-    from instar.lineage.schema_content import FieldContent
 
 __all__ = ["verify_batch"]
 
 
 def verify_batch(
-    connection: Connection, layout: MappingLayout, after: UUID | None, size: int
+    connection: Connection, layout: MappingLayout, after: Cursor | None, size: int
 ) -> tuple[VersionBatch, list[str]]:
-    """Compare the versions that follow one; return them, and what is wrong with any."""
-    batch = read_batch(connection, after, size)
+    """Compare the versions that follow one; return them, and what is wrong with any.
+
+    The connection must see one state of the database, or events that come in meanwhile look like damage.
+    """
+    batch = read_batch(connection, layout, after, size)
     pointed = {version.schema_version for version in batch.versions} - {None}
-    stored = stored_of(connection, {uuid for uuid in pointed if uuid is not None}, layout)
-    fields = {field for version in batch.versions for field in version.fields}
-    fields |= {field for schema in stored.values() for field in schema.fields}
-    contents = contents_of(connection, fields, layout)
+    stored = load_schemas(connection, {uuid for uuid in pointed if uuid is not None}, layout)
     problems = [
         f"schema version {uuid} is not what its fingerprint says"
-        for uuid, schema in sorted(stored.items())
-        if not _is_genuine(schema, contents)
+        for uuid in _forged(connection, layout, stored)
     ]
+    doubtful: list[OldVersion] = []
     for version in batch.versions:
-        problem = _problem(version, stored, contents)
+        problem = _missing(version, stored)
         if problem is not None:
             problems.append(f"dataset version {version.uuid} {problem}")
-    return batch, problems
+        elif version.schema_version is not None and stored[version.schema_version].shape != version.shape:
+            doubtful.append(version)
+    return batch, problems + _compare(connection, layout, doubtful)
 
 
-def _is_genuine(schema: Stored, contents: dict[UUID, FieldContent]) -> bool:
-    if schema.fingerprint is None:  # Marquez keeps none
-        return True
-    return schema_content(schema.fields, contents).fingerprint == schema.fingerprint
+def _forged(connection: Connection, layout: MappingLayout, stored: dict[UUID, SchemaShape]) -> list[UUID]:
+    """Return the schema versions whose fields are not those of their fingerprint, where there is one."""
+    kept = {uuid: schema.fingerprint for uuid, schema in stored.items() if schema.fingerprint is not None}
+    fields = fields_of(connection, kept)
+    contents = contents_of(connection, {one for some in fields.values() for one in some}, layout)
+    return [
+        uuid
+        for uuid in sorted(kept)
+        if schema_content(fields.get(uuid, ()), contents).fingerprint != kept[uuid]
+    ]
 
 
-def _problem(
-    version: OldVersion, stored: dict[UUID, Stored], contents: dict[UUID, FieldContent]
-) -> str | None:
+def _missing(version: OldVersion, stored: dict[UUID, SchemaShape]) -> str | None:
     if version.schema_version is None:
-        return "has fields in the old layout, and no schema version" if version.fields else None
+        return "has fields in the old layout, and no schema version" if version.shape else None
     if version.schema_version not in stored:
         return f"points at schema version {version.schema_version}, which is not there"
-    fields = stored[version.schema_version].fields
-    if fields == version.fields:
-        return None
-    new, old = schema_content(fields, contents), schema_content(version.fields, contents)
-    if new == old:
-        return None
-    lost = sorted({field.name for field in {*old.fields} ^ {*new.fields}})
-    return f"has other fields in the old layout than in its schema version: {', '.join(lost)}"
+    return None
+
+
+def _compare(connection: Connection, layout: MappingLayout, versions: list[OldVersion]) -> list[str]:
+    """Compare what the fields say: Marquez may have several rows for the same field."""
+    if not versions:
+        return []
+    old = old_fields(connection, [version.uuid for version in versions])
+    new = fields_of(connection, {one.schema_version for one in versions if one.schema_version is not None})
+    everything = {field for some in (*old.values(), *new.values()) for field in some}
+    contents = contents_of(connection, everything, layout)
+    problems = []
+    for version in versions:
+        before = schema_content(old.get(version.uuid, ()), contents)
+        assert version.schema_version is not None  # noqa: S101 -- it was found
+        after = schema_content(new.get(version.schema_version, ()), contents)
+        if before != after:
+            lost = ", ".join(sorted({field.name for field in {*before.fields} ^ {*after.fields}}))
+            problems.append(
+                f"dataset version {version.uuid} has other fields in the old layout than in its schema "
+                f"version: {lost}"
+            )
+    return problems
