@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from instar.errors import InstarError
 from instar.stream import StreamHandle, list_streams
 from instar.stream.evolver import PassReport, StreamEvolver
 
@@ -40,15 +41,23 @@ class Evolver:
         """Do all that is due now, for every stream, and report it.
 
         A stream that is not due, or that another evolver leads, costs two reads. A table that fails does not
-        stop the others; it is tried again by a later call.
+        stop the others; it is tried again by a later call. Neither does a stream that cannot be read, whose
+        error is raised in the end.
         """
         report = PassReport()
+        errors = []
         for evolver in self.streams():
 
             def tell(evolution: EvolverState, name: str = evolver.stream) -> None:
                 if progress is not None:
                     progress(name, evolution)
 
-            done, _ = evolver.run(tell)
-            report = report.plus(done)
+            try:
+                done, _ = evolver.run(tell)
+            except InstarError as error:
+                errors.append(error)
+            else:
+                report = report.plus(done)
+        if errors:
+            raise errors[0]
         return report

@@ -39,8 +39,8 @@ def draw_calendar(tables: Iterable[tuple[date | datetime | None, Version]]) -> T
         drawn.append(f"  {month:%Y-%m}  ")
         for number in range(1, _DAYS + 1):
             cell = _day(month, number)
-            found = None if cell is None else by_day.get(cell)
-            drawn.append(*(signs[found] if found is not None else ("·", "dim")))
+            if cell is not None:
+                drawn.append(*(signs[by_day[cell]] if cell in by_day else ("·", "dim")))
         drawn.append("\n")
     if unplaced:
         drawn.append("  unplaced ")

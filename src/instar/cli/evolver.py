@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from instar.cli.options import ConsensusOption, StoreOption, open_store
-from instar.cli.output import JsonOption, console, format_count, print_json, print_table
+from instar.cli.output import JsonOption, console, format_count, print_json, print_table, stderr_console
 from instar.cli.progress import progress_bars
 from instar.durations import parse_duration
+from instar.errors import InstarError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -79,7 +80,8 @@ def run(
 ) -> None:
     """Run until it is interrupted. Any number may run: one leads each stream, and the others stand by.
 
-    Looking at a stream that has converged costs two reads, however many tables it has.
+    Looking at a stream that has converged costs two reads, however many tables it has. If a look fails that
+    is not the first, its error is printed, and the next one comes as always.
 
     Example:
 
@@ -98,7 +100,13 @@ def run(
             if looks:
                 time.sleep(pause)
             looks += 1
-            report = evolver.run_once()
+            try:
+                report = evolver.run_once()
+            except InstarError as error:
+                if looks == 1:
+                    raise
+                stderr_console().print(f"error: {error}", soft_wrap=True)
+                continue
             if any(report):
                 _print_report(report, as_json=as_json)
 

@@ -51,6 +51,9 @@ BATCH: Final = 100
 MOST_ATTEMPTS: Final = 5
 """A table that has failed so often in one pass is left to the next."""
 
+SEVERAL: Final = "several"
+"""Stands for rules of which no evolver has all."""
+
 _FIRST_PAUSE_MS: Final = 60_000
 _LONGEST_PAUSE_MS: Final = _HOUR
 _MOST_RETRIES: Final = 1000
@@ -119,6 +122,7 @@ class Walked(msgspec.Struct, frozen=True, array_like=True, tag="walked"):
     skipped: int
     checked: bool
     verdicts: dict[str, bool]
+    rules: str = ""
 
 
 class Progressed(msgspec.Struct, frozen=True, array_like=True, tag="progressed"):
@@ -133,6 +137,7 @@ class Progressed(msgspec.Struct, frozen=True, array_like=True, tag="progressed")
     failures: tuple[Failure, ...]
     absent: tuple[str, ...]
     verdicts: dict[str, bool]
+    rules: str = ""
 
 
 class Refilled(msgspec.Struct, frozen=True, array_like=True, tag="refilled"):
@@ -179,6 +184,8 @@ class EvolverState(msgspec.Struct, frozen=True, array_like=True):
     absent: tuple[str, ...] = ()
     """Tables that were known before they were created; the next pass looks at them again."""
     verdicts: dict[str, bool] = {}
+    left: str | None = None
+    """The rules by which tables were left behind the target, if any were; by other rules, they may not be."""
 
     @property
     def waiting(self) -> int:
@@ -188,6 +195,10 @@ class EvolverState(msgspec.Struct, frozen=True, array_like=True):
     def aims_at(self, catalog: Catalog) -> bool:
         """Whether the target is the stream's latest version and schema."""
         return (self.version, self.schema_id) == (str(catalog.max_version), catalog.schema_id)
+
+    def is_judged(self, rules: str) -> bool:
+        """Whether no table was left behind that these rules have not judged."""
+        return self.left in {None, rules}
 
     def due_at(self) -> int:
         """Return when the next pass is due if no version is raised."""
@@ -226,11 +237,18 @@ class Finish(NamedTuple):
 Action = Rest | Walk | StampTables | Refill | Finish
 
 
-def next_action(evolution: EvolverState, catalog: Catalog, now: int, batch: int = BATCH) -> Action:
-    """Say what comes next. A raised version is due at once, in the middle of a pass too."""
+def next_action(
+    evolution: EvolverState, catalog: Catalog, now: int, batch: int = BATCH, *, rules: str
+) -> Action:
+    """Say what comes next. A raised version is due at once, in the middle of a pass too.
+
+    So are tables that were left as they are by other rules than those that `rules` names.
+    """
     if not evolution.aims_at(catalog):
         return Walk(retargeted=evolution.running)
     if not evolution.running:
+        if not evolution.is_judged(rules):
+            return Walk(retargeted=False)
         return Rest(evolution.due_at()) if now < evolution.due_at() else Walk(retargeted=False)
     ripe = [retry.table for retry in evolution.retries if retry.not_before <= now][:batch]
     if evolution.queue or ripe:
@@ -268,6 +286,8 @@ def apply_evolution(evolution: EvolverState | None, change: EvolutionChange) -> 
 
 def _walked(before: EvolverState, change: Walked) -> EvolverState:
     raised = (change.version, change.schema_id) != (before.version, before.schema_id)
+    anew = raised or not before.is_judged(change.rules)
+    left = None if anew else before.left
     return msgspec.structs.replace(
         before,
         version=change.version,
@@ -276,7 +296,7 @@ def _walked(before: EvolverState, change: Walked) -> EvolverState:
         running=True,
         period=0 if raised else before.period,
         below=change.below,
-        settled=0 if raised else before.settled,
+        settled=0 if anew else before.settled,
         queue=change.queue,
         spilled=change.spilled,
         retries=(),
@@ -288,6 +308,7 @@ def _walked(before: EvolverState, change: Walked) -> EvolverState:
         vanished=0,
         failed=0,
         verdicts=change.verdicts,
+        left=_left(left, change.rules) if change.skipped else left,
     )
 
 
@@ -315,7 +336,12 @@ def _progressed(before: EvolverState, change: Progressed) -> EvolverState:
         vanished=before.vanished + change.vanished,
         failed=before.failed + len(dead) - len(before.dead),
         verdicts={**before.verdicts, **change.verdicts},
+        left=_left(before.left, change.rules) if change.skipped else before.left,
     )
+
+
+def _left(before: str | None, rules: str) -> str:
+    return rules if before in {None, rules} else SEVERAL
 
 
 def is_stale(version: str, schema_id: int, catalog: Catalog) -> bool:

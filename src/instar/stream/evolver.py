@@ -142,7 +142,10 @@ class StreamEvolver:
         """Return what is next, and what that follows from. Two reads, however many tables there are."""
         catalog = self._handle.load()
         evolution = self.load()
-        return evolution, catalog, next_action(evolution, catalog, self._clock(), self._batch)
+        return evolution, catalog, self._next(evolution, catalog)
+
+    def _next(self, evolution: EvolverState, catalog: Catalog) -> Action:
+        return next_action(evolution, catalog, self._clock(), self._batch, rules=self._judge.rules)
 
     def judge_all(self, catalog: Catalog) -> list[tuple[list[Version], TableJudgement]]:
         """Judge every older schema of a stream beside its latest, with the versions that brought it."""
@@ -249,7 +252,7 @@ class StreamEvolver:
         """Begin a pass: collect what is stale, unless no query would notice any of it."""
         before = self._known()
         verdicts = Verdicts(catalog, self._judge, before.verdicts)
-        stale = stale_tables(catalog, before)
+        stale = stale_tables(catalog, before, self._judge.rules)
         checked = bool(stale) and verdicts.all_compatible()
         queue = () if checked else stale
         kept, spilled = spill_queue(self._handle.services, catalog.stream_id, queue)
@@ -264,6 +267,7 @@ class StreamEvolver:
                 len(stale) if checked else 0,
                 checked,
                 verdicts.known,
+                self._judge.rules,
             )
         )
         for spill in before.spilled:
@@ -297,6 +301,7 @@ class StreamEvolver:
                 failures,
                 tuple(table.name for table, turn in zip(action.tables, turns, strict=True) if turn.absent),
                 verdicts.known,
+                self._judge.rules,
             )
         )
         for counter, count in (

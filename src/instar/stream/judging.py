@@ -48,13 +48,14 @@ class QueryJudge:
 
 
 class EveryChange:
-    """Notices every difference between two schemas."""
+    """Leaves no table as it is, also if only its version is behind."""
 
     rules = "every-change"
 
     def judge(self, old: Schema, new: Schema) -> TableJudgement:
-        """Compare two schemas."""
-        return TableJudgement(old == new, () if old == new else ("it is another schema",))
+        """Say that it is noticed."""
+        what = "its version is older" if old == new else "it is another schema"
+        return TableJudgement(compatible=False, reasons=(what,))
 
 
 def _reasons(found: Judgement) -> Iterator[str]:

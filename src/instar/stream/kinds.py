@@ -9,11 +9,13 @@ from enum import Enum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import InvalidNameError, UsageError
-from instar.stream.period import Period, parse_period
+from instar.stream.period import parse_period
 from instar.table import check_table_name
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+
+    from instar.stream.period import Period
 
 __all__ = ["EVOLVED_IN_ORDER", "QUARANTINE_SUFFIX", "Kind", "Layout", "as_kind", "plan_layout"]
 
@@ -77,10 +79,14 @@ def plan_layout(name: str, kinds: Mapping[str, str]) -> Layout:
         if name.endswith(suffix):
             raise InvalidNameError(name, f"a stream keeps names that end in {suffix} for its own tables")
     if Kind.HOURLY in periods and not periods[Kind.HOURLY].within_a_day:
-        raise UsageError(f"hourly tables have a period of minutes or hours, not {periods[Kind.HOURLY]}")
-    taken: dict[tuple[str, Period], Kind] = {}
+        month = " (1m is a month)" if periods[Kind.HOURLY].is_month else ""
+        raise UsageError(
+            f"hourly tables have a period of minutes or hours, not {periods[Kind.HOURLY]}{month}"
+        )
+    taken: dict[tuple[str, str], Kind] = {}
     for kind, period in periods.items():
-        other = taken.setdefault((_SUFFIXES.get(kind, ""), period), kind)
+        path = "1M" if period.is_month else str(period)  # no two paths differ in case alone
+        other = taken.setdefault((_SUFFIXES.get(kind, ""), path), kind)
         if other is not kind:
             raise UsageError(
                 f"{other.value} and {kind.value} tables of `{name}` would have the same names: "

@@ -23,7 +23,8 @@ DAY: Final = 24 * _HOUR
 
 _FORM: Final = re.compile(r"(\d{1,3})([mhdMy])", re.ASCII)
 _LENGTHS: Final = {"m": _MINUTE, "h": _HOUR, "d": DAY}
-_CALENDAR: Final = {"M": "M", "y": "Y"}
+_CALENDAR: Final = {"1m": "M", "1M": "M", "1y": "Y"}
+"""Periods that are not always as long as each other; `1m` is a month, as `1M` is, and never a minute."""
 _MOST_IN_A_DAY: Final = 1000
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = -62_135_596_800_000_000  # the year 1
@@ -43,15 +44,20 @@ class Period:
     @property
     def within_a_day(self) -> bool:
         """Whether a day has several tables."""
-        return self.unit in "mh"
+        return self.unit in "mh" and not self.is_month
+
+    @property
+    def is_month(self) -> bool:
+        """Whether it is a month, however that is written."""
+        return _CALENDAR.get(str(self)) == "M"
 
     def floor(self, times: np.ndarray) -> np.ndarray:
         """Return the beginning of the period that each time is in; times are 64-bit microseconds."""
-        if self.unit in _LENGTHS:
+        unit = _CALENDAR.get(str(self))
+        if unit is None:
             length = self.count * _LENGTHS[self.unit]
             floored: np.ndarray = times // length * length
             return floored
-        unit = _CALENDAR[self.unit]
         calendar = times.astype("datetime64[us]").astype(f"datetime64[{unit}]")
         return calendar.astype("datetime64[us]").astype(np.int64)
 
@@ -61,9 +67,9 @@ class Period:
 
     def end_of(self, start: int) -> int:
         """Return the beginning of the period after the one that begins at `start`."""
-        if self.unit in _LENGTHS:
+        unit = _CALENDAR.get(str(self))
+        if unit is None:
             return start + self.count * _LENGTHS[self.unit]
-        unit = _CALENDAR[self.unit]
         after = np.datetime64(start, "us").astype(f"datetime64[{unit}]") + 1
         return int(after.astype("datetime64[us]").astype(np.int64))
 
@@ -77,13 +83,11 @@ class Period:
 
 
 def parse_period(text: str) -> Period:
-    """Read a period: `30m` are minutes, `1h` an hour, `1d` a day, `1M` a month and `1y` a year."""
+    """Read a period: `30m` are minutes, `1h` an hour, `1d` a day, `1M` or `1m` a month and `1y` a year."""
     match = _FORM.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise UsageError(f"{text!r} is not a period: write 30m, 1h, 1d, 1M (a month) or 1y")
     period = Period(int(match[1]), match[2])
-    if period == Period(1, "m"):
-        raise UsageError("1m could be a minute or a month: write 1M for a month, or 2m and more for minutes")
     if not period.within_a_day:
         if period.count != 1:
             raise UsageError(

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 __all__ = ["Verdicts", "stale_tables"]
 
 
-def stale_tables(catalog: Catalog, evolution: EvolverState) -> tuple[Queued, ...]:
+def stale_tables(catalog: Catalog, evolution: EvolverState, rules: str) -> tuple[Queued, ...]:
     """Return the tables that may be behind the stream: kind by kind in order, the newest first.
 
     If the target is that of the last pass, those are the tables that came since, and those that it failed on
-    or did not find.
+    or did not find; unless it left some as they are by other rules.
     """
     again = {letter.table.name for letter in evolution.dead}.union(evolution.absent)
     is_known = evolution.aims_at(catalog) and evolution.failed <= len(evolution.dead)
+    is_known &= evolution.is_judged(rules)
     settled = evolution.settled if is_known else 0
     return tuple(
         Queued(record.kind, record.name)

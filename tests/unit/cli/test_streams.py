@@ -10,7 +10,11 @@ import pyarrow as pa
 import pytest
 
 import instar as package
+from instar import PassReport
+from instar.api.evolver import Evolver
+from instar.cli import evolver
 from instar.cli.calendar import draw_calendar
+from instar.errors import StorageError
 from instar.stream import as_version
 from tests.unit.cli.command import instar
 
@@ -75,12 +79,34 @@ def test_the_evolver_says_what_it_will_do_did_and_does_next(lake: str) -> None:
     assert instar("evolver", "run", "--rounds", "2", "--every", "1ms", "-s", lake).stdout == ""
 
 
+def test_an_evolver_that_runs_outlives_a_store_that_does_not_answer(
+    lake: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A look that fails is told, and the next one is made; only the first must not fail."""
+    outcomes = [PassReport(passes=1), StorageError("read it", "no answer"), PassReport(passes=2)]
+
+    def look(_: object) -> PassReport:
+        outcome = outcomes.pop(0)
+        if isinstance(outcome, StorageError):
+            raise outcome
+        return outcome
+
+    monkeypatch.setattr(Evolver, "run_once", look)
+    evolver.run(every="1ms", rounds=3, store=lake)
+    said = capsys.readouterr()
+    assert [line.split(" done")[0] for line in said.out.splitlines()] == ["1 pass", "2 passes"]
+    assert "no answer" in said.err
+    outcomes.append(StorageError("read it", "no answer"))
+    with pytest.raises(StorageError):
+        evolver.run(every="1ms", rounds=2, store=lake)
+
+
 def test_wrong_calls_end_in_one_line(lake: str) -> None:
     """What is wrong is said with what to do, and no traceback."""
     for arguments, message in (
         (("stream", "describe", "nothing"), "stream `nothing` does not exist"),
         (("stream", "create", "s", "at timestamp", "--time", "at", "--kind", "regular"), "write regular=1d"),
-        (("stream", "create", "s", "at timestamp", "--time", "at", "--kind", "regular=1m"), "1M for a month"),
+        (("stream", "create", "s", "at timestamp", "--time", "at", "--kind", "regular=7m"), "divide a day"),
         (("stream", "read", "clicks", "--start", "soon"), "is not a time"),
         (("stream", "evolve", "clicks", "user int", "--version", "v3"), "cannot evolve"),
     ):
@@ -99,6 +125,6 @@ def test_a_calendar_has_a_line_per_month_and_the_lowest_version_of_a_day() -> No
         (None, as_version("v2")),
     ]
     lines = str(draw_calendar(tables)).splitlines()
-    assert lines[0] == "  2026-02  " + "·" * 27 + "2" + "·" * 3
+    assert lines[0] == "  2026-02  " + "·" * 27 + "2"
     assert lines[1] == "  2026-03  1" + "·" * 30
     assert lines[2:] == ["  unplaced 2", "  1 v1.0.0  2 v2.0.0"]

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
+from prometheus_client import REGISTRY
 
+import instar
 from instar.api.stream import Stream
 from instar.errors import LeadershipLostError, StorageError
 from instar.storage import BlobConsensus, MemoryConsensus
@@ -32,12 +34,13 @@ from instar.stream.routing import TablePlace
 from instar.stream.stamp import create_stamped, load_stamp, stamp_table
 from instar.table import TableLog, drop_table
 from tests.faults import Faults, UnreliableBlob, UnreliableConsensus
-from tests.streams import NAME, DeadError, Mortal, day, events, make_stream, new_world
+from tests.streams import FIRST, NAME, DeadError, Mortal, day, events, make_stream, new_world
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from instar.schema import Schema
+    from instar.storage import Consensus
     from instar.table import Services
     from tests.tables import World
 
@@ -256,6 +259,36 @@ def test_verdicts_are_not_transitive() -> None:
     assert _versions(stream) == {"v0.0.2", "v0.0.3"}
 
 
+def test_tables_that_were_left_as_they_are_are_judged_anew_by_other_rules() -> None:
+    """Stricter rules are due at once; where nothing was left, other rules have nothing to do."""
+    world = new_world()
+    stream = _stream(world)
+    stream.evolve(WIDEST, version="v0.0.2")
+    report, _ = _evolver(world, judge=Lenient()).run()
+    assert (report.stamped, report.skipped) == (0, 4)
+    world.clock.now += 24 * HOUR
+    stream.write(events([9], each=1, amount=1), version="v0.0.1")
+    assert _evolver(world, judge=Lenient()).run()[0].passes == 1
+    report, _ = _evolver(world, judge=Strict()).run()
+    assert (report.passes, report.stamped) == (1, 4)
+    assert _versions(stream) == {"v0.0.2"}
+    for judge in (Lenient(), Strict()):
+        assert not any(_evolver(world, judge=judge).run()[0])
+
+
+def test_always_means_every_table_whose_version_is_behind() -> None:
+    """A version that changes no column is stamped too, also if a pass has left all tables alone before."""
+    world = new_world()
+    stream = _stream(world)
+    store = instar.Store("memory", world.services())
+    stream.evolve(FIRST, version="v0.0.2")
+    assert store.evolver().run_once().skipped == 4
+    assert store.evolver(always=True).run_once().stamped == 4
+    assert _versions(stream) == {"v0.0.2"}
+    assert not any(store.evolver().run_once())
+    assert not any(store.evolver(always=True).run_once())
+
+
 def test_the_compatibility_check_is_what_the_evolver_asks() -> None:
     """A column that is added or becomes wider is noticed by no query over a range of the stream."""
     world = new_world()
@@ -427,6 +460,33 @@ def test_one_table_that_fails_does_not_stop_the_others() -> None:
     assert not evolver.load().dead
 
 
+def test_a_stream_that_cannot_be_read_does_not_stop_the_others() -> None:
+    """The others have their pass, and then the error is raised; the counters tell of both."""
+    world = new_world()
+    stream = _stream(world)
+    stream.evolve(WIDER, version="v0.0.2")
+
+    def refuse(operation: str, key: str) -> None:
+        if key.endswith("@streams/a"):
+            raise StorageError(operation, "not today")
+
+    store = instar.Store("memory", world.services(consensus=_unreliable(Faults(before=refuse))))
+    instar.Store("memory", world.services()).create_stream("a", "at timestamp", time="at")
+    before = _stamped()
+    with pytest.raises(StorageError, match="not today"):
+        store.evolver(always=True).run_once()
+    assert _versions(stream) == {"v0.0.2"}
+    assert _stamped() == before + 4
+
+
+def _unreliable(faults: Faults) -> Callable[[Consensus], Consensus]:
+    return lambda logs: UnreliableConsensus(logs, faults)
+
+
+def _stamped() -> float:
+    return REGISTRY.get_sample_value("instar_evolver_stamped_total", {"stream": NAME}) or 0
+
+
 def test_tables_may_come_go_and_be_written_meanwhile() -> None:
     """A table that vanishes is forgotten; one that comes late, with an old version, has a turn later."""
     world = new_world()
@@ -484,6 +544,6 @@ def test_what_comes_next_follows_from_the_state_alone() -> None:
     stream = _stream(world)
     catalog = stream._handle.load()
     idle = EvolverState(version="v0.0.1", schema_id=0, last_check=5, period=1)
-    assert next_action(idle, catalog, 5) == Rest(5 + HOUR)
-    assert next_action(idle, catalog, 5 + HOUR) == Walk(retargeted=False)
-    assert next_action(EvolverState(), catalog, 0) == Walk(retargeted=False)
+    assert next_action(idle, catalog, 5, rules="r") == Rest(5 + HOUR)
+    assert next_action(idle, catalog, 5 + HOUR, rules="r") == Walk(retargeted=False)
+    assert next_action(EvolverState(), catalog, 0, rules="r") == Walk(retargeted=False)

@@ -37,7 +37,7 @@ def test_tables_are_where_the_documentation_says(kind: str, name: str) -> None:
     assert layout.table_name(Kind(kind), start) == name
 
 
-@given(MOMENTS, st.sampled_from(["2m", "30m", "1h", "6h", "12h", "1d", "1M", "1y"]))
+@given(MOMENTS, st.sampled_from(["2m", "30m", "1h", "6h", "12h", "1d", "1m", "1M", "1y"]))
 def test_a_moment_is_in_exactly_one_period(moment: datetime, text: str) -> None:
     """A period begins at or before a moment, ends after it, and is called differently from the next."""
     period, at = parse_period(text), as_micros(moment)
@@ -52,11 +52,23 @@ def test_a_moment_is_in_exactly_one_period(moment: datetime, text: str) -> None:
     assert period.name(start).startswith(shown.isoformat()[:10])
 
 
-@pytest.mark.parametrize("text", ["1m", "7m", "5h", "24h", "2d", "3M", "0h", "1w", "", "h", "999m", 5])
+@pytest.mark.parametrize("text", ["7m", "5h", "24h", "2d", "3M", "0h", "1w", "", "h", "999m", 5])
 def test_periods_are_never_guessed(text: str) -> None:
-    """`1m` could be a minute or a month, and a period divides a day or is one day, month or year."""
+    """A period divides a day or is one day, month or year."""
     with pytest.raises(UsageError):
         parse_period(text)
+
+
+def test_1m_is_a_month_and_30m_are_minutes() -> None:
+    """A month may be written in two ways; the path is what was written, and no kind has the other as well."""
+    moment = as_micros("2026-11-15T13:59:59")
+    for text in ("1m", "1M"):
+        layout = plan_layout("s", {"regular": "1d", "archive": text})
+        start = layout.period(Kind.ARCHIVE).start_of(moment)
+        assert layout.table_name(Kind.ARCHIVE, start) == f"s/{text}/2026-11-01"
+        assert layout.period(Kind.ARCHIVE).end_of(start) == as_micros("2026-12-01")
+    minutes = parse_period("30m")
+    assert minutes.name(minutes.start_of(moment)) == "2026-11-15_027"
 
 
 @pytest.mark.parametrize(
@@ -65,6 +77,8 @@ def test_periods_are_never_guessed(text: str) -> None:
         ({"archive": "1y"}, "needs regular tables"),
         ({"regular": "1d", "weekly": "1d"}, "the kinds are"),
         ({"regular": "1M", "archive": "1M"}, "would have the same names"),
+        ({"regular": "1M", "archive": "1m"}, "would have the same names"),
+        ({"regular": "1d", "hourly": "1m"}, "1m is a month"),
         ({"regular": "1d", "hourly": "1d"}, "minutes or hours"),
     ],
 )
