@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
@@ -35,6 +36,12 @@ FormerOption = Annotated[
     ),
 ]
 DelimiterOption = Annotated[str, typer.Option(help="What separates the values of CSV; \\t is a tab.")]
+NullOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--null", metavar="TEXT", help="A text of CSV that is null in every column, such as NA. Repeatable."
+    ),
+]
 WhereOption = Annotated[
     str | None, typer.Option(help="Only rows for which a condition in Spark SQL is true.")
 ]
@@ -61,6 +68,7 @@ def import_files(  # noqa: PLR0913 -- options of a command
         str | None, typer.Option(help="A text that makes the same import happen once, however often it runs.")
     ] = None,
     delimiter: DelimiterOption = ",",
+    null: NullOption = None,
     where: WhereOption = None,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
@@ -70,7 +78,8 @@ def import_files(  # noqa: PLR0913 -- options of a command
 
     CSV has a header, JSON one object a line. Values of text take the types of the table's columns; one that
     does not fit stops the import, and nothing is committed. Other columns of CSV are what all their values
-    are written as; times without a zone are in UTC. Files of this machine are read in process up to 512 MiB
+    are written as; times without a zone are in UTC. An empty value is null, and so is NA, NULL or the like,
+    but in columns of text. Files of this machine are read in process up to 512 MiB
     (JSON: 64 MiB), and larger ones by Spark.
 
     Examples:
@@ -93,7 +102,7 @@ def import_files(  # noqa: PLR0913 -- options of a command
             return into.append(data, token, evolve=evolve, former_names=allow_former_names, schema=schema)
 
         write = _Write(opened, table, target, order_by=order_by or (), key=key or ())
-        done = write.run(_Given(files, file_format, delimiter, where), append, "importing", schema)
+        done = write.run(_Given(files, file_format, delimiter, where, tuple(null or ())), append, "importing", schema)
     _answer(done, "Imported", as_json=as_json)
 
 
@@ -105,6 +114,7 @@ def upsert_files(  # noqa: PLR0913 -- options of a command
     evolve: EvolveOption = False,
     allow_former_names: FormerOption = False,
     delimiter: DelimiterOption = ",",
+    null: NullOption = None,
     where: WhereOption = None,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
@@ -126,7 +136,7 @@ def upsert_files(  # noqa: PLR0913 -- options of a command
             return into.upsert(data, evolve=evolve, former_names=allow_former_names)
 
         write = _Write(opened, table, target)
-        done = write.run(_Given(files, file_format, delimiter, where), upsert, "upserting")
+        done = write.run(_Given(files, file_format, delimiter, where, tuple(null or ())), upsert, "upserting")
     _answer(done, "Upserted", as_json=as_json)
 
 
@@ -137,6 +147,7 @@ class _Given(NamedTuple):
     kind: Format | None
     delimiter: str
     where: str | None
+    nulls: tuple[str, ...]
 
     @property
     def separator(self) -> str:
@@ -176,7 +187,8 @@ class _Write:
         from instar.schema import format_path  # noqa: PLC0415 -- slow
         from instar.table.write.upsert import key_paths  # noqa: PLC0415 -- slow
 
-        files = Files(given.paths, chosen_format(given.paths, given.kind), given.separator, given.where)
+        kind = chosen_format(given.paths, given.kind)
+        files = Files(given.paths, kind, given.separator, given.where, given.nulls)
         table = self._table
         schema = None if table is None else self._schema(table, schema_id)
         with open_files(files, schema, f"{doing} into {self._name}") as source:
@@ -194,6 +206,8 @@ class _Write:
         found["bytes"] = after.totals.bytes - before.totals.bytes
         found |= _changes(before.history, after.history, commit.schema_id)
         found["created"] = table is None
+        found["nulls"] = source.marks.as_null
+        found["not_nulls"] = source.marks.as_text
         found["key"] = [format_path(path) for path in key_paths(after)]
         return found
 
@@ -225,6 +239,10 @@ def _answer(found: dict[str, Any], verb: str, *, as_json: bool) -> None:
         console().print(f"Added {format_count(len(found['added']), 'column')}: {', '.join(found['added'])}.")
     if found["widened"]:
         console().print(f"Widened {', '.join(found['widened'])}.")
+    for mark, columns in found["nulls"].items():
+        console().print(f"Read {mark} as null in {', '.join(columns)}.")
+    for mark, columns in found["not_nulls"].items():
+        console().print(f"Kept {mark} as text in {', '.join(columns)}: --null {quote(mark)} makes it null.")
     if found["key"] and verb == "Imported":
         console().print(
             f"The key ({', '.join(found['key'])}) was not checked: `instar upsert` replaces rows by it."

@@ -12,18 +12,20 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.cli.output import working
 from instar.cli.progress import progress_bars
+from instar.errors import UsageError
 from instar.files import Format, find_files, guess_format
+from instar.files.marks import FoundMarks
 from instar.files.read import TextOptions, csv_types, read_files
 from instar.reporting import RunInput, reading_from
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import pyarrow as pa
     from pyspark.sql import SparkSession
 
     from instar.api.writing import Data
-    from instar.schema import Schema, SchemaLike
+    from instar.schema import Schema, SchemaLike, Type
 
 __all__ = ["Files", "Source", "chosen_format", "open_files"]
 
@@ -39,6 +41,12 @@ class Files(NamedTuple):
     kind: Format
     delimiter: str = ","
     where: str | None = None
+    nulls: tuple[str, ...] = ()
+
+    @property
+    def text(self) -> TextOptions:
+        """How CSV is written."""
+        return TextOptions(self.delimiter, self.nulls)
 
 
 class Source(NamedTuple):
@@ -46,6 +54,8 @@ class Source(NamedTuple):
 
     data: Data
     schema: SchemaLike
+    marks: FoundMarks
+    """What was made of texts that stand for no value, once the rows have been read."""
 
 
 def chosen_format(paths: Sequence[str], given: Format | None) -> Format:
@@ -59,11 +69,17 @@ def open_files(files: Files, schema: Schema | None, doing: str) -> Iterator[Sour
     local = find_files(files.paths)
     inputs = [RunInput(*_dataset(path), same_columns=True) for path in files.paths]
     with reading_from(inputs):
-        if local is not None and _is_small(local, files.kind):
+        types, marks = None, FoundMarks()
+        here = local is not None and (_is_small(local, files.kind) or bool(files.nulls))
+        if local is not None and not here and files.kind is Format.CSV:
+            with working("looking at the files"):
+                types = csv_types(local, schema, files.text, marks)
+        # Spark knows one text that stands for null, and takes it for null in columns of text as well.
+        if local is not None and (here or marks.as_null):
             with _in_process(local, files, schema, doing) as source:
                 yield source
         else:
-            with _on_spark(local, files, schema, doing) as source:
+            with _on_spark(files, schema, types, doing) as source:
                 yield source
 
 
@@ -80,11 +96,12 @@ def _in_process(paths: Sequence[Path], files: Files, schema: Schema | None, doin
     from instar.parts import data_schema  # noqa: PLC0415 -- slow
 
     with working("looking at the files"):
-        reader = read_files(paths, files.kind, schema, TextOptions(files.delimiter))
+        marks = FoundMarks()
+        reader = read_files(paths, files.kind, schema, files.text, marks)
         made = data_schema(reader.schema)
     data = reader if files.where is None else _chosen(reader, files.where, made)
     with working(doing):
-        yield Source(data, made)
+        yield Source(data, made, marks)
 
 
 def _chosen(reader: pa.RecordBatchReader, where: str, schema: Schema) -> pa.RecordBatchReader:
@@ -103,8 +120,10 @@ def _chosen(reader: pa.RecordBatchReader, where: str, schema: Schema) -> pa.Reco
 
 @contextmanager
 def _on_spark(
-    paths: Sequence[Path] | None, files: Files, schema: Schema | None, doing: str
+    files: Files, schema: Schema | None, types: Mapping[str, Type] | None, doing: str
 ) -> Iterator[Source]:
+    if files.nulls:
+        raise UsageError("--null works for files of this machine only: leave it out, or copy them here first")
     with working("starting Spark"):
         from instar.spark.commands import files as reading  # noqa: PLC0415 -- slow
         from instar.spark.problems import spark_errors  # noqa: PLC0415 -- slow
@@ -113,9 +132,6 @@ def _on_spark(
         spark = local_session("instar import")
     with spark_errors():
         with working("looking at the files"), cancelling(spark):
-            text = TextOptions(files.delimiter)
-            guessed = files.kind is Format.CSV and paths is not None
-            types = csv_types(paths, schema, text) if guessed and paths is not None else None
             frame = reading.read_files(
                 spark, files.paths, files.kind, schema, types=types, delimiter=files.delimiter
             )
@@ -124,7 +140,7 @@ def _on_spark(
             reading.naming_misfits(frame, files.paths, files.kind),
             cancelling(spark),
         ):
-            yield Source(frame if files.where is None else frame.where(files.where), frame.schema)
+            yield Source(frame if files.where is None else frame.where(files.where), frame.schema, FoundMarks())
 
 
 def _dataset(file: str) -> tuple[str, str]:

@@ -16,6 +16,7 @@ import pyarrow.parquet as pq
 
 from instar.errors import DataMismatchError, UsageError
 from instar.files.formats import Format
+from instar.files.marks import FoundMarks, null_out
 from instar.files.nested import fit_values
 from instar.files.text import Guess, parse_text
 from instar.schema import Field, Schema, Type, arrow_type
@@ -34,17 +35,27 @@ class TextOptions(NamedTuple):
     """How CSV is written."""
 
     delimiter: str = ","
+    nulls: tuple[str, ...] = ()
+    """Texts that are null in every column, quoted or not."""
 
 
 def read_files(
-    paths: Sequence[Path], kind: Format, schema: Schema | None = None, options: TextOptions | None = None
+    paths: Sequence[Path],
+    kind: Format,
+    schema: Schema | None = None,
+    options: TextOptions | None = None,
+    marks: FoundMarks | None = None,
 ) -> pa.RecordBatchReader:
-    """Read files; text takes the types of the schema's columns where it has them, and guesses the others."""
+    """Read files; text takes the types of the schema's columns where it has them, and guesses the others.
+
+    What was made of texts that stand for no value is noted in `marks` as rows are read.
+    """
     known = {} if schema is None else {field.name.lower(): field for field in schema.fields}
     match kind:
         case Format.CSV:
             text = options or TextOptions()
-            found = _csv(paths, csv_types(paths, schema, text), text)
+            noted = marks or FoundMarks()
+            found = _csv(paths, csv_types(paths, schema, text, noted), text, noted)
         case Format.JSON:
             found = _json(paths, known)
         case Format.PARQUET:
@@ -57,7 +68,9 @@ def read_files(
 # --- CSV ------------------------------------------------------------------------------------------
 
 
-def csv_types(paths: Sequence[Path], schema: Schema | None, options: TextOptions) -> dict[str, Type]:
+def csv_types(
+    paths: Sequence[Path], schema: Schema | None, options: TextOptions, marks: FoundMarks
+) -> dict[str, Type]:
     """Return the columns of files and their types: those of the schema, or what all values are written as."""
     known = {} if schema is None else {field.name.lower(): field for field in schema.fields}
     names: dict[str, str] = {}  # the first spelling of each, by its lower case
@@ -73,12 +86,16 @@ def csv_types(paths: Sequence[Path], schema: Schema | None, options: TextOptions
                     for name, column in zip(header, batch.columns, strict=True):
                         if name.lower() in guesses:
                             guesses[name.lower()].look(column)
+        for name, guess in guesses.items():
+            marks.note(guess.marks, guess.type, names[name])
     return {
         spelled: known[name].type if name in known else guesses[name].type for name, spelled in names.items()
     }
 
 
-def _csv(paths: Sequence[Path], types: Mapping[str, Type], options: TextOptions) -> pa.RecordBatchReader:
+def _csv(
+    paths: Sequence[Path], types: Mapping[str, Type], options: TextOptions, marks: FoundMarks
+) -> pa.RecordBatchReader:
     schema = pa.schema([(name, arrow_type(type_)) for name, type_ in types.items()])
 
     def rows() -> Iterator[pa.RecordBatch]:
@@ -89,7 +106,9 @@ def _csv(paths: Sequence[Path], types: Mapping[str, Type], options: TextOptions)
                     given = {name.lower(): column for name, column in zip(header, batch.columns, strict=True)}
                     yield pa.RecordBatch.from_arrays(
                         [
-                            parse_text(given[name.lower()], type_, name, path.name, done)
+                            parse_text(
+                                marks.take(given[name.lower()], type_, name), type_, name, path.name, done
+                            )
                             if name.lower() in given
                             else pa.nulls(batch.num_rows, arrow_type(type_))
                             for name, type_ in types.items()
@@ -120,7 +139,18 @@ def _csv_batches(path: Path, options: TextOptions) -> Iterator[tuple[list[str], 
                 yield header, iter(())
                 return
             reader = pc_csv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert)
-            yield header, _reading_all(path, reader)
+            yield header, _without(_reading_all(path, reader), options.nulls)
+
+
+def _without(batches: Iterator[pa.RecordBatch], nulls: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Replace texts by null, whatever column they are in."""
+    if not nulls:
+        return batches
+    texts = pa.array(nulls)
+    return (
+        pa.RecordBatch.from_arrays([null_out(it, texts) for it in batch.columns], schema=batch.schema)
+        for batch in batches
+    )
 
 
 def _header(source: pa.NativeFile, parse: pc_csv.ParseOptions, read: pc_csv.ReadOptions) -> list[str]:

@@ -2,7 +2,7 @@
 
 CSV says nothing about types, so they are guessed, the same way wherever it is read: a type is taken only if
 every value of the column is written as that type is, and text stays text if a value could mean something
-else, such as the number 007. A time without a zone is in UTC.
+else, such as the number 007. A time without a zone is in UTC. Texts that stand for no value decide nothing.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from instar.errors import DataMismatchError
+from instar.files.marks import find_marks, null_out
 from instar.schema import Decimal, Primitive, Type, arrow_type, format_type
 
 if TYPE_CHECKING:
@@ -69,10 +70,13 @@ class Guess:
     def __init__(self) -> None:
         self._left = list(_CANDIDATES)
         self._seen = False
+        self.marks: list[str] = []
+        """Texts that stand for no value, which decide nothing."""
 
     def look(self, values: pa.Array) -> None:
         """Rule out what some values are not."""
-        present = values.drop_null()
+        self.marks += [mark for mark in find_marks(values) if mark not in self.marks]
+        present = null_out(values).drop_null()
         if len(present) and self._left:
             self._seen = True
             self._left = [name for name in self._left if _CANDIDATES[name](present)]

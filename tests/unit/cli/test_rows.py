@@ -64,6 +64,29 @@ def test_csv_is_imported_the_same_way_into_old_tables_and_new(lake: Path) -> Non
         assert str(store["old"].schema) == str(store["new"].schema)
 
 
+def test_texts_that_stand_for_no_value_are_null_where_they_can_be_nothing_else(lake: Path) -> None:
+    """NA among numbers is null, into new tables and old; among texts it is a text, and --null says otherwise."""
+    file = write(lake.parent / "a.csv", 'mm,sex,code\n39.1,male,1\nNA,NA,2\n"NA",female,\\N\n')
+    created = said("import", file, "-t", "t", "--create")
+    assert "Read NA as null in mm.\nRead \\N as null in code.\n" in created
+    assert "Kept NA as text in sex: --null NA makes it null." in created
+    with library.open(lake) as store:
+        assert str(store["t"].schema) == "mm double, sex string, code bigint"
+    rows = [
+        {"mm": 39.1, "sex": "male", "code": 1},
+        {"mm": None, "sex": "NA", "code": 2},
+        {"mm": None, "sex": "female", "code": None},
+    ]
+    assert answer("head", "t") == rows
+    again = answer("import", file, "-t", "t", "--null", "NA", "--null", "male")
+    assert again["nulls"] == {"\\N": ["code"]}
+    assert again["not_nulls"] == {}
+    assert [row["sex"] for row in answer("head", "t")][3:] == [None, None, "female"]
+    (lake.parent / "b.csv").write_text("mm\nnone\n", encoding="utf-8")
+    refused = instar("import", str(lake.parent / "b.csv"), "-t", "t")
+    assert "'none' is not of its type double" in refused.stderr
+
+
 def test_a_former_name_needs_leave(lake: Path) -> None:
     """The error names both remedies, and each of them works."""
     with library.open(lake) as store:

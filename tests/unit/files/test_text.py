@@ -30,6 +30,10 @@ from instar.schema import Decimal, List, Primitive
         (["12:30"], "string"),
         ([None, None], "string"),
         ([""], "string"),
+        (["39.1", "NA", "n/a"], "double"),
+        (["NULL", "2026-11-15"], "date"),
+        (["NA", "DE"], "string"),
+        (["NA", "NA"], "string"),
     ],
 )
 def test_a_type_is_taken_only_if_every_value_has_it(values: list[str | None], expected: str) -> None:
