@@ -102,7 +102,9 @@ def import_files(  # noqa: PLR0913 -- options of a command
             return into.append(data, token, evolve=evolve, former_names=allow_former_names, schema=schema)
 
         write = _Write(opened, table, target, order_by=order_by or (), key=key or ())
-        done = write.run(_Given(files, file_format, delimiter, where, tuple(null or ())), append, "importing", schema)
+        done = write.run(
+            _Given(files, file_format, delimiter, where, tuple(null or ())), append, "importing", schema
+        )
     _answer(done, "Imported", as_json=as_json)
 
 

@@ -140,7 +140,9 @@ def _on_spark(
             reading.naming_misfits(frame, files.paths, files.kind),
             cancelling(spark),
         ):
-            yield Source(frame if files.where is None else frame.where(files.where), frame.schema, FoundMarks())
+            yield Source(
+                frame if files.where is None else frame.where(files.where), frame.schema, FoundMarks()
+            )
 
 
 def _dataset(file: str) -> tuple[str, str]:

@@ -65,7 +65,7 @@ def test_csv_is_imported_the_same_way_into_old_tables_and_new(lake: Path) -> Non
 
 
 def test_texts_that_stand_for_no_value_are_null_where_they_can_be_nothing_else(lake: Path) -> None:
-    """NA among numbers is null, into new tables and old; among texts it is a text, and --null says otherwise."""
+    """NA among numbers is null, in new tables and old; among texts it is text, unless --null is said."""
     file = write(lake.parent / "a.csv", 'mm,sex,code\n39.1,male,1\nNA,NA,2\n"NA",female,\\N\n')
     created = said("import", file, "-t", "t", "--create")
     assert "Read NA as null in mm.\nRead \\N as null in code.\n" in created
