@@ -83,7 +83,11 @@ def test_an_evolver_that_runs_outlives_a_store_that_does_not_answer(
     lake: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A look that fails is told, and the next one is made; only the first must not fail."""
-    outcomes = [PassReport(passes=1), StorageError("read it", "no answer"), PassReport(passes=2)]
+    outcomes: list[PassReport | StorageError] = [
+        PassReport(passes=1),
+        StorageError("read it", "no answer"),
+        PassReport(passes=2),
+    ]
 
     def look(_: object) -> PassReport:
         outcome = outcomes.pop(0)
