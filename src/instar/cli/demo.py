@@ -41,9 +41,9 @@ class _Story:
         self.chapters.append({"title": title, "found": []})
         self._print(Text(f"\n{len(self.chapters)}. {title}\n", "bold"))
 
-    def say(self, text: str) -> None:
+    def say(self, text: str | Text) -> None:
         """Tell something in words."""
-        self._found(text)
+        self._found(str(text))
         self._print(text)
 
     def show(self, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
@@ -229,7 +229,8 @@ def _stream(story: _Story, store: Store, spark: SparkSession) -> None:
 
 
 def _calendar(story: _Story, stream: Stream) -> None:
-    story.say(str(draw_calendar([(table.start, table.version) for table in stream.tables("regular")])))
+    cells = [(table.start, table.version) for table in stream.tables("regular")]
+    story.say(draw_calendar(cells, list(stream.versions)))
 
 
 def _clicks(spark: SparkSession, first: int, last: int) -> DataFrame:

@@ -131,29 +131,10 @@ def status(
     if as_json:
         print_json(found)
         return
-    print_table(
-        ("stream", "version", "target", "waiting", "stamped", "skipped", "dead", "next", "leader"),
-        [
-            [
-                str(fact[name])
-                for name in (
-                    "stream",
-                    "max_version",
-                    "target",
-                    "waiting",
-                    "stamped",
-                    "skipped",
-                    "dead_letters",
-                    "next",
-                    "leader",
-                )
-            ]
-            for fact in found
-        ],
-    )
     for fact in found:
+        console().print(_status_in_words(fact))
         for letter in fact["failures"]:  # type: ignore[attr-defined]
-            console().print(f"{letter['table']}: {letter['attempts']} attempts, {letter['error']}")
+            console().print(f"  {letter['table']}: {letter['attempts']} attempts, {letter['error']}")
 
 
 @app.command()
@@ -200,6 +181,16 @@ def explain(
     )
 
 
+def _status_in_words(fact: dict[str, object]) -> str:
+    """Say where the evolver stands with a stream, on two lines that fit a terminal."""
+    leader = "" if fact["leader"] == "-" else f", led by {fact['leader']}"
+    return (
+        f"{fact['stream']} is at {fact['max_version']}, next pass: {fact['next']}\n"
+        f"  target {fact['target']}: {fact['waiting']} waiting, {fact['stamped']} stamped, "
+        f"{fact['skipped']} left alone, {fact['dead_letters']} dead letters{leader}"
+    )
+
+
 def _in_words(action: Action, evolution: EvolverState) -> str:
     from instar.stream.evolution import Rest, Walk  # noqa: PLC0415 -- slow
 
@@ -237,7 +228,7 @@ def _facts(evolver: StreamEvolver) -> dict[str, object]:
         ],
         "last_check": None if evolution.last_check is None else _moment(evolution.last_check),
         "next": _moment(action.until) if isinstance(action, Rest) else "now",
-        "leader": "-" if leader is None else leader.holder,
+        "leader": "-" if leader is None or leader.expires_at <= time.time() * 1000 else leader.holder,
     }
 
 

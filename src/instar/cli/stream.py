@@ -124,11 +124,13 @@ def describe(
     terminal = console()
     terminal.print(f"{stream} is at {facts['max_version']}: {facts['schema']}")
     print_table(("version", "columns"), [(str(version), str(schema)) for version, schema in versions.items()])
+    stamps = sorted({max(versions), *(table.version for table in tables)})
     for each in dict.fromkeys(table.kind for table in tables):
         own = [table for table in tables if table.kind == each]
         rows = sum(table.rows for table in own)
         terminal.print(f"{each}: {format_count(len(own), 'table')}, {format_count(rows, 'row')}")
-        terminal.print(draw_calendar([(table.start, table.version) for table in own]))
+        cells = [(table.start, table.version) for table in own]
+        terminal.print(draw_calendar(cells, stamps, found.kinds[each]))
 
 
 @app.command()

@@ -57,7 +57,7 @@ def _json(*arguments: str) -> Any:  # noqa: ANN401 -- whatever was printed
 def test_a_stream_is_listed_described_and_read(lake: str) -> None:
     """The calendar shows each day's version, and a range is read in one schema."""
     assert [(fact["name"], fact["tables"]) for fact in _json("stream", "list", "-s", lake)] == [("clicks", 4)]
-    shown = instar("stream", "describe", "clicks", "-s", lake).stdout
+    shown = instar("stream", "describe", "clicks", "-s", lake).stdout.replace("\N{NO-BREAK SPACE}", " ")
     assert "2026-11  1122" in shown
     assert "1 v0.0.1  2 v2.0.0" in shown
     described = _json("stream", "describe", "clicks", "-s", lake)
@@ -121,14 +121,34 @@ def test_wrong_calls_end_in_one_line(lake: str) -> None:
 
 
 def test_a_calendar_has_a_line_per_month_and_the_lowest_version_of_a_day() -> None:
-    """Days without a table are dots; rows without a place have a line of their own."""
+    """Days without a table are dots; rows without a place have a line of their own; the newest is green."""
+    v1, v2, v3 = versions = [as_version(text) for text in ("v1", "v2", "v3")]
     tables = [
-        (date(2026, 2, 28), as_version("v2")),
-        (datetime(2026, 3, 1, 6, tzinfo=UTC), as_version("v1")),
-        (datetime(2026, 3, 1, 12, tzinfo=UTC), as_version("v2")),
-        (None, as_version("v2")),
+        (date(2026, 2, 28), v2),
+        (datetime(2026, 3, 1, 6, tzinfo=UTC), v1),
+        (datetime(2026, 3, 1, 12, tzinfo=UTC), v2),
+        (None, v2),
     ]
-    lines = str(draw_calendar(tables)).splitlines()
+    drawn = draw_calendar(tables, versions)
+    lines = str(drawn).replace("\N{NO-BREAK SPACE}", " ").splitlines()
     assert lines[0] == "  2026-02  " + "·" * 27 + "2"
     assert lines[1] == "  2026-03  1" + "·" * 30
     assert lines[2:] == ["  unplaced 2", "  1 v1.0.0  2 v2.0.0"]
+    assert "green" not in str(drawn.spans)
+    assert "green" in str(draw_calendar([(date(2026, 2, 28), v3)], versions).spans)
+
+
+@pytest.mark.parametrize(
+    ("period", "lines"),
+    [
+        ("1m", ["  2026     ·1··········"]),
+        ("1M", ["  2026     ·1··········"]),
+        ("1y", ["  2020s    ······1···"]),
+        ("1d", ["  2026-02  1" + "·" * 27]),
+    ],
+)
+def test_a_cell_is_as_long_as_a_table(period: str, lines: list[str]) -> None:
+    """Tables of months have a line for a year, and tables of years one for a decade."""
+    start = date(2026, 1 if period == "1y" else 2, 1)
+    drawn = str(draw_calendar([(start, as_version("v1"))], [as_version("v1")], period))
+    assert drawn.splitlines()[:-1] == lines
