@@ -98,7 +98,12 @@ class Store:
     def table(self, name: str) -> Table:
         """Open a table, or raise `TableNotFoundError`."""
         services = self._found()
-        return Table(services, open_log(services, name))
+        try:
+            return Table(services, open_log(services, name))
+        except TableNotFoundError as error:
+            if error.dropped or error.renamed:
+                raise
+            raise TableNotFoundError(name, known=self.tables()) from None
 
     def tables(self, prefix: str = "") -> list[str]:
         """Return the names of the tables, in order; with a prefix, of those that begin with it."""

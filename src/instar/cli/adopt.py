@@ -50,7 +50,7 @@ def adopt(
     with open_store(store, consensus) as opened:
         target = _find(opened, table)
         if target is None and not create:
-            raise TableNotFoundError(table)
+            raise TableNotFoundError(table, known=opened.tables(), may_create=True)
         if target is not None and order_by:
             raise UsageError(f"`{table}` is there already, and its order stays: leave out --order-by")
         made = target is None

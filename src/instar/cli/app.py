@@ -39,6 +39,7 @@ from instar.cli import (
     tables,
     vacuum,
 )
+from instar.cli.help import readable
 from instar.cli.output import OutputError, error_json, open_output, print_json, stderr_console
 from instar.errors import InstarError, MissingExtraError, disposition
 
@@ -53,42 +54,49 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
-app.command()(tables.init)
-app.command()(tables.tables)
-app.command()(tables.create)
-app.command()(tables.describe)
-app.command()(tables.log)
-app.add_typer(schema.app)
-app.add_typer(stream.app)
-app.add_typer(evolver.app)
-app.command()(check.check)
-app.command("import")(importing.import_files)
-app.command()(adopt.adopt)
-app.command()(adopt.analyze)
-app.command()(rows.head)
-app.command()(rows.count)
-app.command()(rows.export)
-app.command()(rows.delete)
-app.command()(rows.listen)
-app.command()(rows.restore)
-app.command("upsert")(importing.upsert_files)
-app.command()(query.query)
-app.command()(lookup.lookup)
-app.command()(explain.explain)
-app.command()(compact.compact)
-app.command()(optimize.optimize)
-app.command()(retain.retain)
-app.command()(purge.purge)
-app.command()(vacuum.vacuum)
-app.command()(maintain.maintain)
-app.command()(names.clone)
-app.command()(names.rename)
-app.command()(names.drop)
-app.command()(names.undrop)
-app.command()(serve.serve)
-app.add_typer(lineage_show.app)
-app.command()(doctor.doctor)
-app.command()(demo.demo)
+_TABLES: Final = "Tables"
+app.command(rich_help_panel=_TABLES)(tables.init)
+app.command(rich_help_panel=_TABLES)(tables.tables)
+app.command(rich_help_panel=_TABLES)(tables.create)
+app.command(rich_help_panel=_TABLES)(tables.describe)
+app.command(rich_help_panel=_TABLES)(tables.log)
+app.add_typer(schema.app, rich_help_panel=_TABLES)
+app.command(rich_help_panel=_TABLES)(rows.restore)
+app.command(rich_help_panel=_TABLES)(names.clone)
+app.command(rich_help_panel=_TABLES)(names.rename)
+app.command(rich_help_panel=_TABLES)(names.drop)
+app.command(rich_help_panel=_TABLES)(names.undrop)
+
+_ROWS: Final = "Rows"
+app.command("import", rich_help_panel=_ROWS)(importing.import_files)
+app.command("upsert", rich_help_panel=_ROWS)(importing.upsert_files)
+app.command(rich_help_panel=_ROWS)(rows.delete)
+app.command(rich_help_panel=_ROWS)(rows.head)
+app.command(rich_help_panel=_ROWS)(rows.count)
+app.command(rich_help_panel=_ROWS)(lookup.lookup)
+app.command(rich_help_panel=_ROWS)(query.query)
+app.command(rich_help_panel=_ROWS)(explain.explain)
+app.command(rich_help_panel=_ROWS)(rows.export)
+app.command(rich_help_panel=_ROWS)(rows.listen)
+
+_UPKEEP: Final = "Upkeep"
+app.command(rich_help_panel=_UPKEEP)(compact.compact)
+app.command(rich_help_panel=_UPKEEP)(optimize.optimize)
+app.command(rich_help_panel=_UPKEEP)(retain.retain)
+app.command(rich_help_panel=_UPKEEP)(purge.purge)
+app.command(rich_help_panel=_UPKEEP)(vacuum.vacuum)
+app.command(rich_help_panel=_UPKEEP)(maintain.maintain)
+app.command(rich_help_panel=_UPKEEP)(adopt.adopt)
+app.command(rich_help_panel=_UPKEEP)(adopt.analyze)
+app.command(rich_help_panel=_UPKEEP)(doctor.doctor)
+
+_BEYOND: Final = "Beyond one table"
+app.add_typer(stream.app, rich_help_panel=_BEYOND)
+app.add_typer(evolver.app, rich_help_panel=_BEYOND)
+app.command(rich_help_panel=_BEYOND)(check.check)
+app.command(rich_help_panel=_BEYOND)(serve.serve)
+app.add_typer(lineage_show.app, rich_help_panel=_BEYOND)
+app.command(rich_help_panel=_BEYOND)(demo.demo)
 
 
 _EXTRAS: Final = {
@@ -127,13 +135,13 @@ def root(
 
         instar init lake
 
-        instar create events "user string not null, at timestamp, amount int" --store lake
+        instar import events.csv --table events --create --store lake
 
-        instar schema evolve events --add "country string" --widen "amount bigint" --store lake
+        instar head events --store lake
 
-        instar log events --store lake --json
+        instar schema evolve events --add "country string" --rename user=user_id --store lake
 
-        instar schema check old.sql new.sql
+        instar log events --store lake
 
     """
 
@@ -154,7 +162,7 @@ def run_command() -> None:
 
 def _run(arguments: list[str]) -> int:
     as_json = "--json" in arguments
-    command = typer.main.get_command(app)
+    command = readable(typer.main.get_command(app))
     completing = os.environ.get("_INSTAR_COMPLETE")  # set by the script that --install-completion writes
     try:
         if completing:
@@ -169,7 +177,10 @@ def _run(arguments: list[str]) -> int:
     except typer.exceptions.TyperException as error:
         message = error.format_message()
         if message:  # there is none if no command was given: then help has been printed instead
-            _report("usage", message, as_json=as_json)
+            asked = getattr(error, "ctx", None)
+            remedy = "" if asked is None else f" `{asked.command_path} -h` shows how it is called."
+            stop = "" if message.endswith((".", "?")) or not remedy else "."
+            _report("usage", message + stop + remedy, as_json=as_json)
         return 2
     except (KeyboardInterrupt, typer.Abort):
         _report("interrupted", "interrupted; nothing that was committed is lost", as_json=as_json)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import PurePath
 from shlex import quote
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -35,7 +36,10 @@ FormerOption = Annotated[
         "--allow-former-names", help="With --evolve, let a new column have the name of a former one."
     ),
 ]
-DelimiterOption = Annotated[str, typer.Option(help="What separates the values of CSV; \\t is a tab.")]
+DelimiterOption = Annotated[
+    str | None,
+    typer.Option(help="What separates the values of CSV; \\t is a tab. A comma, but a tab in files *.tsv."),
+]
 NullOption = Annotated[
     list[str] | None,
     typer.Option(
@@ -64,10 +68,14 @@ def import_files(  # noqa: PLR0913 -- options of a command
     schema: Annotated[
         int | None, typer.Option(help="Write under an older schema of the table, by its id.")
     ] = None,
+    discard_dropped: Annotated[
+        bool,
+        typer.Option("--discard-dropped", help="With --schema, let values of columns go that were dropped."),
+    ] = False,
     token: Annotated[
         str | None, typer.Option(help="A text that makes the same import happen once, however often it runs.")
     ] = None,
-    delimiter: DelimiterOption = ",",
+    delimiter: DelimiterOption = None,
     null: NullOption = None,
     where: WhereOption = None,
     store: StoreOption = ".",
@@ -92,14 +100,21 @@ def import_files(  # noqa: PLR0913 -- options of a command
     with open_store(store, consensus) as opened:
         target = _find(opened, table)
         if target is None and not create:
-            raise TableNotFoundError(table)
+            raise TableNotFoundError(table, known=opened.tables(), may_create=True)
         if target is not None and (order_by or key):
             raise UsageError(f"`{table}` is there already: leave out --order-by and --key")
         if target is None and schema is not None:
             raise UsageError(f"there is no `{table}` yet, so it has no older schema: leave out --schema")
 
         def append(into: Table, data: Data) -> Commit:
-            return into.append(data, token, evolve=evolve, former_names=allow_former_names, schema=schema)
+            return into.append(
+                data,
+                token,
+                evolve=evolve,
+                former_names=allow_former_names,
+                schema=schema,
+                dropped="discard" if discard_dropped else "refuse",
+            )
 
         write = _Write(opened, table, target, order_by=order_by or (), key=key or ())
         done = write.run(
@@ -115,7 +130,7 @@ def upsert_files(  # noqa: PLR0913 -- options of a command
     file_format: FormatOption = None,
     evolve: EvolveOption = False,
     allow_former_names: FormerOption = False,
-    delimiter: DelimiterOption = ",",
+    delimiter: DelimiterOption = None,
     null: NullOption = None,
     where: WhereOption = None,
     store: StoreOption = ".",
@@ -147,13 +162,15 @@ class _Given(NamedTuple):
 
     paths: list[str]
     kind: Format | None
-    delimiter: str
+    delimiter: str | None
     where: str | None
     nulls: tuple[str, ...]
 
     @property
     def separator(self) -> str:
         """The character that separates values of CSV."""
+        if self.delimiter is None:
+            return "\t" if all(".tsv" in PurePath(path.lower()).suffixes for path in self.paths) else ","
         separator = "\t" if self.delimiter in {"\\t", "tab"} else self.delimiter
         if len(separator.encode()) != 1:
             raise UsageError(

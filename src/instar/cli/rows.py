@@ -167,6 +167,9 @@ def delete(
             text = (
                 f"{format_count(found, 'row')} of {table} would go. This was a dry run: nothing was written."
             )
+        elif not yes and not found:
+            answer = {"table": table, "rows": 0, "dry_run": False}
+            text = f"The condition is true for no row of {table}: nothing was deleted."
         else:
             confirm(f"Delete {format_count(found, 'row')} of {table}?", yes=yes)
             with working("deleting"):

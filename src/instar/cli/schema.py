@@ -91,15 +91,16 @@ def show(
         (str(field.id), "  " * depth + field.name, format_type(field.type), _null(field))
         for depth, field in schema.walk()
     ]
-    print_table(
-        ("id", "column", "type", ""), rows, title=f"{table}, schema {wanted} of {state.history.latest_id}"
-    )
+    latest = ", the latest" if wanted == state.history.latest_id else f" of 0 to {state.history.latest_id}"
+    print_table(("id", "column", "type", ""), rows, title=f"{table}, schema {wanted}{latest}")
 
 
 @app.command()
 def diff(
     table: TableArgument,
-    old: Annotated[int, typer.Argument(help="The id of the older schema.")],
+    old: Annotated[
+        int | None, typer.Argument(help="The id of the older schema; the one before the newer without.")
+    ] = None,
     new: Annotated[int | None, typer.Argument(help="The id of the newer schema; the latest without.")] = None,
     *,
     store: StoreOption = ".",
@@ -113,6 +114,7 @@ def diff(
     with open_store(store, consensus) as opened:
         history = opened.table(table).state.history
     newer = history.latest_id if new is None else new
+    old = max(0, newer - 1) if old is None else old
     for schema_id in (old, newer):
         if not 0 <= schema_id <= history.latest_id:
             raise SchemaNotFoundError(table, schema_id, latest=history.latest_id)
@@ -225,6 +227,8 @@ def _answer(verdict: SchemaVerdict, *, as_json: bool, dry_run: bool | None = Non
         _print(verdict)
         if dry_run and verdict.changes:
             console().print("This was a dry run: nothing was written.")
+        elif dry_run is False and verdict.changes and verdict.compatible:
+            console().print(f"The latest schema is now {ids['schema_id']}.")
     if not verdict.compatible:
         raise typer.Exit(1)
 

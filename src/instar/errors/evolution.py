@@ -68,5 +68,5 @@ class WriterFencedError(FencedError):
         super().__init__(
             f"writer of `{table}` at schema {writer_schema} is fenced: the batch has values in {names}, "
             f"deleted by schema {latest} or before, and nobody could ever read them. "
-            f"Write under schema {latest}, or say dropped='discard'."
+            f"Write under schema {latest}, or let them go: dropped='discard' (--discard-dropped)."
         )

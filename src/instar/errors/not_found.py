@@ -47,11 +47,22 @@ class TableNotFoundError(NotFoundError):
     code = "table-not-found"
 
     def __init__(
-        self, name: str, *, dropped: bool = False, renamed: str | None = None, vacuumed: bool = False
+        self,
+        name: str,
+        *,
+        dropped: bool = False,
+        renamed: str | None = None,
+        vacuumed: bool = False,
+        known: Sequence[str] = (),
+        may_create: bool = False,
     ) -> None:
         self.name = name
         self.dropped = dropped
         self.renamed = renamed
+        self.vacuumed = vacuumed
+        close = get_close_matches(name, known, n=1)
+        hint = f" Did you mean `{close[0]}`?" if close else ""
+        make = " Or say --create, which makes it." if may_create else ""
         why = "does not exist"
         if vacuumed:
             why = "was dropped, and a vacuum has removed what it held"
@@ -59,7 +70,7 @@ class TableNotFoundError(NotFoundError):
             why = f"was renamed to `{renamed}`"
         elif dropped:
             why = "was dropped"
-        super().__init__(f"table `{name}` {why}. `instar tables` lists what there is.")
+        super().__init__(f"table `{name}` {why}.{hint} `instar tables` lists what there is.{make}")
 
 
 class StreamNotFoundError(NotFoundError):

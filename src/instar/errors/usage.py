@@ -134,7 +134,8 @@ class DataMismatchError(UsageError):
         self.row = row
         self.sample = sample
         where = "" if row is None else f" Row {row}, counted from 0: {sample}"
-        super().__init__(f"column `{column}` of the data does not fit: {reason}.{where}")
+        named = column if "`" in column else f"`{column}`"
+        super().__init__(f"column {named} of the data does not fit: {reason}.{where}")
 
     def __reduce__(self) -> tuple[object, ...]:
         """Travel between processes: an executor raises it, and the driver shows it."""

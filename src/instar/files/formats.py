@@ -44,7 +44,10 @@ def guess_format(paths: Sequence[str]) -> Format:
     formats = {_named_format(path) for path in paths}
     found = formats.pop() if len(formats) == 1 else None
     if found is None:
-        raise UsageError(f"cannot tell the format of {', '.join(paths)} from the names: say --format")
+        given, known = ", ".join(paths), ", ".join(Format)
+        raise UsageError(
+            f"cannot tell the format of {given} from the names: say --format, which is one of {known}"
+        )
     return found
 
 

@@ -314,7 +314,7 @@ class _NullStep:
 def _unknown(names: Sequence[str], path: Path) -> DataMismatchError:
     """Say that a table lacks columns: all of them, and how they can be had."""
     first, *others = (format_path((*path, name)) for name in names)
-    shown = ", ".join(f"`{other}`" for other in others[:_SHOWN])
+    shown = ", ".join(other if "`" in other else f"`{other}`" for other in others[:_SHOWN])
     more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
     also = f", and neither {shown}{more}" if others else ""
     them = "them" if others else "it"

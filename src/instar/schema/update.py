@@ -45,6 +45,10 @@ class SchemaUpdate:
         self._ids = count(history.next_field_id)
         self._fields = history.latest.fields
 
+    def __repr__(self) -> str:
+        steps = ", ".join(f"{change.path}: {change.kind.value}" for change in self.changes if change.path)
+        return f"SchemaUpdate({steps or 'no change yet'}; .commit() makes it the latest schema)"
+
     @property
     def schema(self) -> Schema:
         """The latest schema with the steps so far."""

@@ -65,9 +65,11 @@ def _find_store(blob: Blob, *, create: bool) -> StoreMarker | None:
 
 
 def _check_outside(location: str) -> None:
-    """Raise if a directory that would become a store is inside another one."""
+    """Raise if a directory that would become a store is a file, or inside another store."""
     if "://" in location:
         return
+    if Path(location).is_file():
+        raise UsageError(f"{location} is a file, and a store is a directory: choose another place")
     outer = next((parent for parent in Path(location).parents if (parent / MARKER).is_file()), None)
     if outer is not None:
         raise UsageError(f"{location} is inside the store at {outer}: choose a place outside of it")

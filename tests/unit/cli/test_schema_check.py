@@ -89,4 +89,4 @@ def test_bad_input_is_one_sentence_without_a_traceback() -> None:
 def test_help_and_version() -> None:
     """`--version` prints the version, and help has examples."""
     assert instar_process("--version").stdout.startswith("instar 0.")
-    assert "instar schema check" in instar("--help").stdout
+    assert "instar schema evolve" in instar("--help").stdout

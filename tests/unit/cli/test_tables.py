@@ -142,7 +142,7 @@ def test_log_tells_what_came_from_what_went(tmp_path: Path) -> None:
 def test_schema_show_and_diff(store: str) -> None:
     """A schema is shown with its field ids, and two are compared with what it means for readers."""
     shown = instar("schema", "show", "billing/events", "--id", "0", "--store", store).stdout
-    assert "schema 0 of 1" in shown
+    assert "schema 0 of 0 to 1" in shown
     assert "struct<city: string>" in shown
     diff = ask(store, "schema", "diff", "billing/events", "0")
     assert isinstance(diff, dict)

@@ -23,6 +23,7 @@ from instar.skipping.prune import make_scope
 from instar.skipping.sql import columns_mentioned
 from instar.stats import bounds_schema
 from instar.table.read.pruning import Condition
+from instar.table.read.undecided import undecided
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -76,10 +77,14 @@ class Filter:
     def rows(self, batch: pa.RecordBatch, schema: Schema) -> pa.Array:
         """Tell for which rows of a batch of a schema the condition is true."""
         found = self._outcomes(batch, schema)
-        if (found.fail | (found.true & (found.false | found.null))).any():
-            raise UsageError(
-                f"whether {self.text!r} is true for a row cannot be told without Spark: "
-                "read with to_spark(spark).where(…), or write it with simpler functions"
+        open_ = found.fail | (found.true & (found.false | found.null))
+        if open_.any():
+            row = batch.slice(int(open_.argmax()), 1)
+            raise undecided(
+                f"whether {self.text!r} is true for a row",
+                self.expression,
+                lambda piece: outcomes_of_rows(piece, row, schema, self.now),
+                "Use Spark (to_spark(spark).where(…), or `instar query`), or write it with simpler functions",
             )
         return pa.array(found.true)
 

@@ -18,12 +18,15 @@ from instar.errors import InstarError, UsageError
 from instar.schema import Decimal, arrow_type
 from instar.schema.paths import parse_path
 from instar.skipping import Session, parse_filter
+from instar.skipping.expression import Anything
 from instar.skipping.spans import Real, Span, Text, Truth, Whole, single
 from instar.table.read.filter import outcomes_of_rows
+from instar.table.read.undecided import undecided
 
 if TYPE_CHECKING:
     from instar.schema import Schema, Type
     from instar.skipping import Expression
+    from instar.table.log.part_set import Mask
 
 __all__ = ["Value"]
 
@@ -62,17 +65,21 @@ class Value:
         if self.expression.type is None or not results.spans:
             if null.all() and not fail.any() and not some.any():
                 return pa.nulls(rows)
-            raise self._undecided()
+            raise self._undecided(batch, fail | some)
         span = results.whole
         exact = np.broadcast_to(single(span), rows)
-        if (fail | (some & null) | (some & ~exact)).any():
-            raise self._undecided()
+        open_ = fail | (some & null) | (some & ~exact)
+        if open_.any():
+            raise self._undecided(batch, open_)
         return _array(span, self.expression.type, some, rows)
 
-    def _undecided(self) -> UsageError:
-        return UsageError(
-            f"what {self.text!r} is for a row cannot be told without Spark: give a Spark session or frame, "
-            "or write it with simpler functions"
+    def _undecided(self, batch: pa.RecordBatch, rows: Mask) -> UsageError:
+        row = batch.slice(int(rows.argmax()), 1)
+        return undecided(
+            f"what {self.text!r} is for a row",
+            self.expression or Anything(self.text),
+            lambda piece: outcomes_of_rows(piece, row, self.schema, self.now),
+            "Give a Spark session or frame, or write it with simpler functions",
         )
 
 

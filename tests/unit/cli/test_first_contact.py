@@ -1,0 +1,132 @@
+"""What people meet first: help that reads well, and answers to the mistakes that everybody makes once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+import instar as library
+from instar.errors import InvalidSchemaError, TableNotFoundError, UsageError
+from tests.unit.cli.command import instar
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.fixture
+def lake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make a store with a table, which is the one that commands find."""
+    place = tmp_path / "lake"
+    with library.open(place) as store:
+        table = store.create_table("flights", "carrier string, delay string, minute int")
+        table.append([{"carrier": "UA", "delay": "NA", "minute": 5}, {"carrier": "AA", "delay": "7"}])
+    monkeypatch.setenv("INSTAR_STORE", str(place))
+    return place
+
+
+def refused(*arguments: str) -> str:
+    """Run a command that fails, and return the one line that says why."""
+    done = instar(*arguments)
+    assert done.returncode != 0
+    assert done.stdout == ""
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_help_is_grouped_and_its_paragraphs_are_as_wide_as_the_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Commands stand under what they are about, lines are not broken twice, and switches have no type."""
+    monkeypatch.setenv("COLUMNS", "80")
+    overview = instar("-h").stdout
+    at = [overview.index(f"─ {title} ─") for title in ("Tables", "Rows", "Upkeep", "Beyond one table")]
+    assert at == sorted(at)
+    assert at[1] < overview.index("│ import ") < at[2]
+    text = instar("import", "-h").stdout
+    assert "Values of text take the types of the \n table's columns; one that does not fit stops" in text
+    assert "<list[str]>" not in text.partition("─ Options")[2]
+    create = next(line for line in text.splitlines() if " --create " in line)
+    assert "<bool>" not in create
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["import", "a.csv"], "Missing option '--table' / '-t'. `instar import -h` shows how it is called."),
+        (["imprt"], "Did you mean 'import'? `instar -h` shows how it is called."),
+        (["head", "flights", "-n", "x"], "`instar head -h` shows how it is called."),
+        (["head", "flihgts"], "Did you mean `flights`? `instar tables` lists what there is."),
+        (["import", "a.csv", "-t", "new"], "lists what there is. Or say --create, which makes it."),
+        (["export", "flights", "x.xlsx"], "say --format, which is one of parquet, csv, json, arrow"),
+        (["count", "flights", "--where", "delay > 5"], "delay is a string and is used as bigint"),
+        (["count", "flights", "--where", "carrier rlike 'U'"], "does not work out rlike(carrier, 'U')"),
+    ],
+)
+def test_mistakes_are_told_in_one_line_with_a_way_out(lake: Path, arguments: list[str], said: str) -> None:
+    """What is wrong, why, and what to do about it."""
+    assert said in refused(*arguments)
+
+
+def test_there_is_nothing_to_ask_where_nothing_is_deleted(lake: Path) -> None:
+    """A condition that is true for no row is told, and no commit is made."""
+    done = instar("delete", "flights", "minute = 99")
+    assert (done.returncode, done.stdout) == (
+        0,
+        "The condition is true for no row of flights: nothing was deleted.\n",
+    )
+    with library.open(lake) as store:
+        assert store["flights"].state.seqno == 1
+
+
+def test_schemas_are_compared_with_the_one_before(lake: Path) -> None:
+    """An evolution says which schema it made; `schema diff` without ids shows the last change."""
+    done = instar("schema", "evolve", "flights", "--rename", "delay=arrival", "--drop", "minute")
+    assert done.stdout.endswith("The latest schema is now 1.\n")
+    assert "renamed: delay → arrival" in instar("schema", "diff", "flights").stdout
+    assert instar("schema", "show", "flights").stdout.startswith("flights, schema 1, the latest\n")
+    assert instar("schema", "show", "flights", "--id", "0").stdout.startswith("flights, schema 0 of 0 to 1\n")
+
+
+def test_values_of_dropped_columns_can_be_let_go(lake: Path) -> None:
+    """A file with columns of an old schema is refused, and --discard-dropped takes the rest of it."""
+    instar("schema", "evolve", "flights", "--drop", "minute")
+    file = lake.parent / "old.csv"
+    file.write_text("carrier,minute\nDL,3\n", encoding="utf-8")
+    assert "--discard-dropped" in refused("import", str(file), "-t", "flights", "--schema", "0")
+    done = instar("import", str(file), "-t", "flights", "--schema", "0", "--discard-dropped")
+    assert done.returncode == 0, done.stderr
+    assert '"carrier": "DL"' in instar("head", "flights", "--json").stdout
+
+
+def test_tsv_is_separated_by_tabs(lake: Path) -> None:
+    """Files whose names say so need no --delimiter."""
+    file = lake.parent / "x.tsv"
+    file.write_text("a\tb\n1,5\t2\n", encoding="utf-8")
+    assert instar("import", str(file), "-t", "x", "--create").returncode == 0
+    with library.open(lake) as store:
+        assert store["x"].head().to_pylist() == [{"a": "1,5", "b": 2}]
+
+
+def test_odd_names_are_quoted_once(lake: Path) -> None:
+    """Columns that need backticks have one pair of them in errors."""
+    file = lake.parent / "raw.csv"
+    file.write_text("Sample Number,Date Egg\n1,2007-11-11\n", encoding="utf-8")
+    assert "column `Sample Number` of the data" in refused("import", str(file), "-t", "flights")
+    assert "neither `Date Egg`." in refused("import", str(file), "-t", "flights")
+
+
+def test_python_answers_mistakes_too(lake: Path, tmp_path: Path) -> None:
+    """A misspelt table, a frame in place of a schema, a file in place of a store, an update in a prompt."""
+    with library.open(lake) as store:
+        with pytest.raises(TableNotFoundError, match="Did you mean `flights`"):
+            store["flight"]
+        with pytest.raises(InvalidSchemaError, match=r"pyarrow.table\(frame\)\.schema"):
+            store.create_table("x", store["flights"].to_pandas())
+        update = store["flights"].evolve().rename_column("delay", "late").drop_column("minute")
+        assert repr(update) == (
+            "SchemaUpdate(minute: deleted, late: renamed; .commit() makes it the latest schema)"
+        )
+    (tmp_path / "a.csv").write_text("x", encoding="utf-8")
+    with pytest.raises(UsageError, match=r"a\.csv is a file, and a store is a directory"):
+        library.open(tmp_path / "a.csv")
