@@ -78,7 +78,7 @@ def bench_streams(
     json: JsonOption = False,
     directory: DirectoryOption = None,
 ) -> None:
-    """Measure the evolver, writes beside it, and a range of tables read as one frame."""
+    """Measure the evolver, writes beside it, a range of tables read as one frame, and protobuf."""
     _measure("streams", full, quick, json, directory)
 
 

@@ -1,4 +1,4 @@
-"""Streams: the evolver over many tables, writes beside it, and a range of tables read as one frame."""
+"""Streams: the evolver over many tables, writes beside it, a range read as one frame, and protobuf."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from bench import protobuf
 from bench.counting import CountingBlob
 from bench.frames import session
 from bench.measure import Ratio, machine, say, seconds, warmed
@@ -54,11 +55,12 @@ class Plan:
     days: int
     rows: int
     rounds: int
+    protobuf: protobuf.Plan
 
 
-DEFAULT = Plan(tables=(100, 1000), days=365, rows=4_000_000, rounds=5)
-FULL = Plan(tables=(1000, 10_000), days=365, rows=20_000_000, rounds=5)
-QUICK = Plan(tables=(10, 40), days=20, rows=20_000, rounds=1)
+DEFAULT = Plan(tables=(1000, 10_000), days=365, rows=4_000_000, rounds=5, protobuf=protobuf.DEFAULT)
+FULL = Plan(tables=(1000, 10_000), days=365, rows=20_000_000, rounds=5, protobuf=protobuf.FULL)
+QUICK = Plan(tables=(10, 40), days=20, rows=20_000, rounds=1, protobuf=protobuf.QUICK)
 
 
 class _Watched:
@@ -122,6 +124,7 @@ def run(plan: Plan, command: str, directory: Path | None) -> Report:
         report.sections.append(_evolving(plan, places))
         report.sections.append(_writing(plan, places[-1]))
         report.sections.append(_reading(plan, session(), Path(folder)))
+    report.sections += protobuf.run(plan.protobuf, command, directory).sections
     return report
 
 
