@@ -93,6 +93,10 @@ class Gateway:
         split = self.jvm.org.apache.commons.lang3.StringUtils.splitPreserveAllTokens
         return split(_SEPARATOR.join(items), _SEPARATOR)
 
+    def new_array(self, of: Any, size: int) -> Any:  # noqa: ANN401 -- a Java class, and an array of it
+        """Return an array with nothing in it yet."""
+        return self._py4j.new_array(of, size)
+
     def none(self) -> Any:  # noqa: ANN401 -- a Java object
         """Return Scala's None."""
         return self._none
@@ -118,7 +122,7 @@ class Gateway:
         for at, value in enumerate(values):
             text = isinstance(value, str)
             row[at] = self._utf8.fromString(value) if text else value
-        made = self._directory.apply(self._row(row), self._statuses(files))
+        made = self._directory.apply(self._row(row), self.statuses(files))
         if keeper is None or not files:
             return made
         metadata = self.options({"instar": self.jvm.java.util.EventObject(keeper)})
@@ -193,7 +197,7 @@ class Gateway:
         """Whether an execution has not ended yet."""
         return self._executions.getQueryExecution(execution) is not None
 
-    def _statuses(self, files: Sequence[tuple[str, int, int]]) -> Any:  # noqa: ANN401 -- a Java array
+    def statuses(self, files: Sequence[tuple[str, int, int]]) -> Any:  # noqa: ANN401 -- a Java array
         """Make all file statuses in one call: Hadoop reads them from bytes, in its own wire format."""
         data = struct.pack(">i", len(files)) + b"".join(_status(*file) for file in files)
         read = self._array_writable(self._status_class)

@@ -10,6 +10,7 @@ import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from instar.spark.native.file_index import find_index
+from instar.spark.planner.table import PlannedTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -190,7 +191,11 @@ def _attributes(expression: list[_Node]) -> list[int]:
 
 
 def _origin(leaf: Any) -> TableOrigin | None:  # noqa: ANN401 -- a node of a plan
-    if leaf.getClass().getSimpleName() != "LogicalRelation":
+    kind = leaf.getClass().getSimpleName()
+    if kind == "DataSourceV2Relation":
+        table = PlannedTable.find(leaf.table())
+        return None if table is None else table.origin()
+    if kind != "LogicalRelation":
         return None
     relation = leaf.relation()
     if relation.getClass().getSimpleName() != "HadoopFsRelation":

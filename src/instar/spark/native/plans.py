@@ -2,36 +2,47 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from instar.spark.native.file_index import find_index
+from instar.spark.native.file_index import PartIndex, find_index
 from instar.spark.native.filters import Filters
 from instar.spark.native.gateway import gateway_of
+from instar.spark.planner.scan import PartScan
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import DataFrame
 
-    from instar.spark.native.file_index import PartIndex
     from instar.table.read.report import ScanReport
 
 __all__ = ["columns_read", "reports_of", "table_scans"]
 
+_OF_FILES: Final = "FileSourceScanExec"
+_PLANNED: Final = "BatchScanExec"
 
-def table_scans(plan: Any, *, cached: bool = False) -> Iterator[tuple[PartIndex, Any]]:  # noqa: ANN401 -- physical plans
+
+def table_scans(
+    plan: Any,  # noqa: ANN401 -- physical plans
+    *,
+    cached: bool = False,
+) -> Iterator[tuple[PartIndex | PartScan, Any]]:
     """Yield the scans of instar tables in a plan, also in subqueries and in plans inside plans, each once.
 
     Scans for a frame that is cached are left out unless they are asked for: they may have run long ago.
     """
-    for scan in _file_scans(plan, cached=cached):
-        index = find_index(scan.relation().location())
-        if index is not None:
-            yield index, scan
+    for node in _scans(plan, cached=cached):
+        known: PartIndex | PartScan | None
+        if node.getClass().getSimpleName() == _PLANNED:
+            known = PartScan.find(node.scan())
+        else:
+            known = find_index(node.relation().location())
+        if known is not None:
+            yield known, node
 
 
-def _file_scans(plan: Any, *, cached: bool) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
-    """Yield all scans of files. A subquery runs once, and every node that mentions its result knows it."""
+def _scans(plan: Any, *, cached: bool) -> Iterator[Any]:  # noqa: ANN401 -- a physical plan
+    """Yield all scans. A subquery runs once, and every node that mentions its result knows it."""
     seen: set[int] = set()
     waiting = [plan]
     while waiting:
@@ -44,7 +55,7 @@ def _file_scans(plan: Any, *, cached: bool) -> Iterator[Any]:  # noqa: ANN401 --
         if number in seen:
             continue
         seen.add(number)
-        if name == "FileSourceScanExec":
+        if name in (_OF_FILES, _PLANNED):
             yield node
         if name == "InMemoryTableScanExec" and cached:
             waiting.append(node.relation().cachedPlan())
@@ -64,7 +75,7 @@ def columns_read(plan: Any, label: str) -> frozenset[str] | None:  # noqa: ANN40
     found = [
         frozenset(scan.requiredSchema().fieldNames())
         for index, scan in table_scans(plan, cached=True)
-        if index.toString() == label
+        if isinstance(index, PartIndex) and index.toString() == label
     ]
     return frozenset().union(*found) if found else None
 
@@ -74,7 +85,9 @@ def reports_of(frame: DataFrame) -> list[ScanReport]:
     gateway = gateway_of(frame.sparkSession)
     plan = frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 -- PySpark has no public way to it
     reports = (
-        index.report(Filters(gateway, scan.partitionFilters(), scan.dataFilters()))
-        for index, scan in table_scans(plan)
+        known.report()
+        if isinstance(known, PartScan)
+        else known.report(Filters(gateway, node.partitionFilters(), node.dataFilters()))
+        for known, node in table_scans(plan)
     )
     return [report for report in reports if report is not None]

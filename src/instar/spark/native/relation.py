@@ -35,17 +35,19 @@ if TYPE_CHECKING:
     from instar.spark.native.taken import Leaving
 
 __all__ = [
+    "READ_OPTIONS",
     "field_json",
     "looks_physical",
     "make_relation",
     "parts_frame",
+    "physical_json",
     "show",
     "shown_column",
     "struct_json",
 ]
 
 _PHYSICAL: Final = re.compile(r"f\d+", re.IGNORECASE)
-_OPTIONS: Final = {
+READ_OPTIONS: Final = {
     "spark.sql.parquet.fieldId.read.enabled": "true",
     "datetimeRebaseMode": "CORRECTED",
     "int96RebaseMode": "CORRECTED",
@@ -96,7 +98,7 @@ def parts_frame(  # noqa: PLR0913 -- each is something that a frame may have
     ]
     if adopted and not source.has_own():
         return reduce(DataFrame.unionByName, adopted)
-    physical = [_physical_json(field, column_name(field.id, widened)) for field in fields]
+    physical = [physical_json(field, column_name(field.id, widened)) for field in fields]
     schema = gateway.schema(struct_json([*physical, *extra]))
     relation = make_relation(gateway, PartIndex(gateway, label, struct_json(partitions), source), schema)
     frame = DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
@@ -154,7 +156,7 @@ def make_relation(gateway: Gateway, index: PartIndex, schema: Any) -> Any:  # no
         schema,
         gateway.none(),
         gateway.parquet(),
-        gateway.options(_OPTIONS),
+        gateway.options(READ_OPTIONS),
         gateway.session,
     )
 
@@ -225,7 +227,8 @@ def looks_physical(type_: Type) -> bool:
     return False
 
 
-def _physical_json(field: Field, name: str) -> dict[str, Any]:
+def physical_json(field: Field, name: str) -> dict[str, Any]:
+    """Return a field as the reader of files needs it, as Spark's JSON, with ids at every level."""
     return _member_json(field, name, rename=looks_physical(field.type))
 
 

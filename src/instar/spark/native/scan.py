@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
+from instar.schema import field_name
 from instar.spark.native.adding import add_up
 from instar.spark.native.gateway import gateway_of
-from instar.spark.native.names import widened_decimals
+from instar.spark.native.names import column_name, widened_decimals
 from instar.spark.native.relation import field_json, parts_frame, show
 from instar.spark.native.scan_source import Branch, SnapshotSource
 from instar.spark.native.settle import settle_on_spark
+from instar.spark.planner.table import is_planned, physical_columns, planned_frame, planned_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -85,6 +87,10 @@ def scan_frame(
     spark: SparkSession, label: str, fields: Sequence[Field], source: ScanSource, widened: frozenset[int]
 ) -> DataFrame:
     """Return the rows of parts as they are."""
+    if isinstance(source, SnapshotSource) and is_planned(spark, source):
+        table = planned_table(spark, source, physical_columns(fields, widened), label)
+        renamed = {column_name(field_id, widened): field_name(field_id) for field_id in sorted(widened)}
+        return show(planned_frame(spark, table).withColumnsRenamed(renamed), fields)
     frame = parts_frame(spark, label, fields, source, widened=widened)
     return show(frame, fields)
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
 from enum import Enum
-from typing import TYPE_CHECKING, Any, Final
+from functools import cached_property
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from instar.table.read.report import ScanReport
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["Branch", "ScanSource", "SnapshotSource"]
+__all__ = ["Branch", "Chosen", "ScanSource", "SnapshotSource"]
 
 _SETTINGS: Final[Mapping[str, tuple[str, Callable[[str], ConfigValue]]]] = {
     "instar.skipping": ("skipping", str),
@@ -67,6 +69,7 @@ _MOST_WITH_FILES: Final = 256 * 1024
 _BY_ID: Final = "spark.sql.parquet.fieldId.read.enabled"
 _CASE: Final = "spark.sql.caseSensitive"
 _LOOKERS: Final = 8
+_MOST_COMPARED: Final = 10_000
 
 
 class Branch(Enum):
@@ -89,6 +92,13 @@ class Branch(Enum):
             return plan.scan
         untouched, partly = plan.scan.apart
         return untouched if self is Branch.SCAN else partly
+
+
+class Chosen(NamedTuple):
+    """Parts to read, and what checks that others are rightly skipped, some of them: it raises if not."""
+
+    parts: PartSet
+    check: Callable[[], None]
 
 
 class ScanSource(FileSource):
@@ -120,17 +130,31 @@ class ScanSource(FileSource):
 
     def select(self, plan: SnapshotPlan, filters: Filters) -> list[FileGroup]:
         """Return the files of a plan that a query with these filters reads; check some that it does not."""
+        self.check_session()
+        chosen = self.choose(plan, filters)
+        chosen.check()
+        if self._layout is not None:
+            self._check_files(chosen.parts)
+        return self.groups(chosen.parts)
+
+    def check_session(self) -> None:
+        """Raise if the settings of the session would have Spark read nulls for what is there."""
         if self._nested and self._layout is None:
             _check_session(self._gateway)
-        parts = self._parts(plan)
-        if filters:
-            condition = self._condition(filters)
-            parts, checked = select_parts(self._services, plan.state, parts, condition, self._policy(plan))
+
+    def choose(self, plan: SnapshotPlan, filters: Filters, among: PartSet | None = None) -> Chosen:
+        """Return which parts of a plan, or of some of its parts, filters need, and how to check the rest."""
+        parts = self._parts(plan) if among is None else among
+        if not filters:
+            return Chosen(parts, lambda: None)
+        condition = self._condition(filters)
+        read, checked = select_parts(self._services, plan.state, parts, condition, self._policy(plan))
+
+        def check() -> None:
             if checked and self._layout is None:
                 check_skipped(self._gateway, self._services, plan.state, condition, filters, checked)
-        if self._layout is not None:
-            self._check_files(parts)
-        return self._groups(parts)
+
+        return Chosen(read, check)
 
     def layouts_in(self, plan: SnapshotPlan) -> list[FileLayout]:
         """Return the layouts of the adopted files of a plan that are read this way."""
@@ -196,7 +220,7 @@ class ScanSource(FileSource):
             self._options, _session_options(self._gateway), plan.state.options, self._services.defaults
         )
 
-    def _groups(self, parts: PartSet) -> list[FileGroup]:
+    def groups(self, parts: PartSet) -> list[FileGroup]:
         """Group files by the values of their partition columns; those of the whole table are remembered."""
         if self._largest is not None and self._largest[0] is parts:
             return self._largest[1]
@@ -256,15 +280,34 @@ class SnapshotSource(ScanSource):
                 self.leave_out = leaving_in_plan(gateway, data)
                 self.partitions = ()
 
+    @property
+    def plan(self) -> SnapshotPlan:
+        """What is read."""
+        return self._plan
+
+    @cached_property
+    def identity(self) -> str:
+        """What tells these parts from those of other sources; the same for equal ones, if they are few."""
+        parts = self._parts(self._plan)
+        if len(parts) > _MOST_COMPARED:
+            return f"source {id(self)}"
+        digest = blake2b("\0".join(parts.keys).encode(), digest_size=16).hexdigest()
+        state = self._plan.state
+        return f"{state.table_id} {state.seqno} {self._plan.as_of} {digest} {sorted(self._options.items())}"
+
     def _numbers(self, parts: PartSet) -> list[int]:
         numbers: list[int] = np.searchsorted(self._live, np.flatnonzero(parts.mask)).tolist()
         return numbers
 
     def files(self, filters: Filters) -> Listing:
         """Return the files of the snapshot that a query with these filters reads."""
+        self.check_pin()
+        return Listing(self.select(self._plan, filters))
+
+    def check_pin(self) -> None:
+        """Raise if the lease on the files was lost, and some of them with it."""
         if isinstance(self._pin, Pin) and self._layout is None:
             self._pin.check_files(self._services.blob, self._parts(self._plan).keys)
-        return Listing(self.select(self._plan, filters))
 
     def size(self) -> int:
         """Return the size of all files of the snapshot."""

@@ -1,0 +1,198 @@
+"""`PartScan`: the parts of a table that one place of a plan reads, and which columns, as Spark's `Scan`.
+
+Which parts are needed is decided once, when Spark first asks for sizes or for partitions.
+"""
+
+from __future__ import annotations
+
+import re
+import threading
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from instar.spark.native.relay import relayed
+from instar.spark.planner.interfaces import Feature
+from instar.spark.planner.listing import parquet_scan
+from instar.spark.planner.objects import PlannerObject
+
+if TYPE_CHECKING:
+    from instar.spark.native.filters import Filters
+    from instar.spark.native.scan_source import Chosen
+    from instar.spark.planner.columns import Columns
+    from instar.spark.planner.interfaces import Interfaces
+    from instar.spark.planner.table import PlannedTable
+    from instar.table.log.part_set import PartSet
+    from instar.table.read.report import ScanReport
+
+__all__ = ["PartBatch", "PartScan", "PartStatistics"]
+
+_ID: Final = re.compile(r"(?<=\w)#\d+L?")
+
+
+class PartScan(PlannerObject):
+    """One scan."""
+
+    def __init__(self, table: PlannedTable, columns: Columns, filters: Filters) -> None:
+        super().__init__(Feature.SCAN.interfaces[3:4])
+        self._table = table
+        self._columns = columns
+        self._filters = filters
+        self._lock = threading.Lock()
+        self._schema = table.gateway.schema(columns.shown_json)
+
+    @cached_property
+    def identity(self) -> str:
+        """The table in its state, the columns, and the filters without the numbers of a plan."""
+        filters = sorted(_ID.sub("", str(own.toString())) for own in self._filters.expressions)
+        return f"{self._table.identity} {self._columns.shown_json} {filters}"
+
+    @property
+    def interfaces(self) -> Interfaces:
+        """Spark's classes."""
+        return self._table.interfaces
+
+    @property
+    def chosen(self) -> Chosen:
+        """The parts that the filters need."""
+        with self._lock:
+            return self._chosen
+
+    @cached_property
+    def _chosen(self) -> Chosen:
+        return self._table.source.choose(self._table.source.plan, self._filters)
+
+    def report(self) -> ScanReport:
+        """Report on the parts that the filters need."""
+        return self._table.source.report(self._filters)
+
+    # Spark's interface.
+
+    def readSchema(self) -> Any:  # noqa: ANN401, N802 -- here and below
+        """Return the columns that are read."""
+        return self._schema
+
+    def description(self) -> str:
+        """Say in plans what is read."""
+        filters = ", ".join(str(own.toString()) for own in self._filters.expressions)
+        return f"{self._table.label}, filters: [{filters}]"
+
+    @relayed
+    def toBatch(self) -> PartBatch:  # noqa: N802
+        """Return the parts to read."""
+        return PartBatch(self)
+
+    def toMicroBatchStream(self, _: str) -> None:  # noqa: N802
+        """Refuse: tables are streamed by `readStream.format("instar")`."""
+        raise NotImplementedError
+
+    def toContinuousStream(self, _: str) -> None:  # noqa: N802
+        """Refuse as well."""
+        raise NotImplementedError
+
+    def supportedCustomMetrics(self) -> Any:  # noqa: ANN401, N802
+        """Measure nothing."""
+        return self.interfaces.nothing["metrics"]
+
+    def reportDriverMetrics(self) -> Any:  # noqa: ANN401, N802
+        """Measure nothing."""
+        return self.interfaces.nothing["task metrics"]
+
+    def columnarSupportMode(self) -> Any:  # noqa: ANN401, N802
+        """Say whether Spark reads these columns in batches."""
+        stored = self._table.gateway.schema(self._columns.stored_json)
+        batches = self.interfaces.parquet_utils.isBatchReadSupportedForSchema(
+            self.interfaces.conf.get(), stored
+        )
+        return self.interfaces.columnar[bool(batches)]
+
+    @relayed
+    def estimateStatistics(self) -> PartStatistics:  # noqa: N802
+        """Say how large the parts are, for the columns that are read."""
+        return PartStatistics(
+            self.interfaces, self._table.estimate(self.chosen.parts, self._schema), self._rows()
+        )
+
+    @relayed
+    def estimateSizeInBytes(self) -> Any:  # noqa: ANN401, N802
+        """Say how large the parts are."""
+        return self.interfaces.optional_long.of(self._table.estimate(self.chosen.parts, self._schema))
+
+    def reflectsFullyPushedDownFilters(self) -> bool:  # noqa: N802
+        """Say that the numbers are of whole parts."""
+        return False
+
+    def _rows(self) -> int:
+        return self.chosen.parts.row_count
+
+    # Of the batch.
+
+    def scan_of(self, parts: PartSet | None) -> Any:  # noqa: ANN401 -- a Java object
+        """Return Spark's scan of parts; None for its way to read any."""
+        files = (
+            []
+            if parts is None
+            else [file for group in self._table.source.groups(parts) for file in group.files]
+        )
+        return parquet_scan(
+            self.interfaces, files, self._table.whole, self._columns, self._filters.expressions
+        )
+
+    def partitions_of(self, chosen: Chosen) -> Any:  # noqa: ANN401 -- a Java array
+        """Check what is about to be read, and return it as partitions."""
+        self._table.source.check_session()
+        self._table.source.check_pin()
+        chosen.check()
+        return self.scan_of(chosen.parts).planInputPartitions()
+
+
+class PartBatch(PlannerObject):
+    """The parts of a scan, which are listed only if Spark asks for them."""
+
+    def __init__(self, scan: PartScan) -> None:
+        super().__init__(Feature.SCAN.interfaces[4:5])
+        self._scan = scan
+
+    @property
+    def identity(self) -> str:
+        """What the scan is."""
+        return self._scan.identity
+
+    @relayed
+    def planInputPartitions(self) -> Any:  # noqa: ANN401, N802 -- Spark's interface
+        """Return the partitions that tasks read."""
+        return self._scan.partitions_of(self._scan.chosen)
+
+    @relayed
+    def createReaderFactory(self) -> Any:  # noqa: ANN401, N802
+        """Return Spark's own reader."""
+        return self._scan.scan_of(None).createReaderFactory()
+
+
+class PartStatistics(PlannerObject):
+    """What Spark decides joins by."""
+
+    def __init__(self, interfaces: Interfaces, size: int, rows: int) -> None:
+        super().__init__(Feature.SCAN.interfaces[5:6])
+        self._interfaces = interfaces
+        self._size = size
+        self._rows = rows
+
+    @property
+    def identity(self) -> str:
+        """The numbers."""
+        return f"{self._size} {self._rows}"
+
+    @relayed
+    def sizeInBytes(self) -> Any:  # noqa: ANN401, N802 -- Spark's interface
+        """Return how many bytes are read."""
+        return self._interfaces.optional_long.of(self._size)
+
+    @relayed
+    def numRows(self) -> Any:  # noqa: ANN401, N802
+        """Return how many rows the parts have."""
+        return self._interfaces.optional_long.of(self._rows)
+
+    @relayed
+    def columnStats(self) -> Any:  # noqa: ANN401, N802
+        """Say nothing of single columns."""
+        return self._interfaces.gateway.jvm.java.util.HashMap()
