@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from instar.lineage.models import Base
 
-__all__ = ["Database", "add_missing", "insert", "lock", "open_database"]
+__all__ = ["Database", "add_missing", "add_one", "insert", "lock", "open_database"]
 
 T = TypeVar("T")
 
@@ -117,11 +117,17 @@ def _insert_missing(dialect: str, row: type[Base]) -> Any:  # noqa: ANN401 -- se
     return insert(dialect, row).on_conflict_do_nothing()
 
 
-def add_missing(connection: Connection, row: type[Base], values: list[dict[str, Any]]) -> int:
-    """Insert the rows that are not there yet, and return how many these were."""
-    if not values:
-        return 0
-    return connection.execute(_insert_missing(connection.dialect.name, row), values).rowcount
+def add_missing(connection: Connection, row: type[Base], values: list[dict[str, Any]]) -> None:
+    """Insert the rows that are not there yet."""
+    if values:
+        connection.execute(_insert_missing(connection.dialect.name, row), values)
+
+
+def add_one(connection: Connection, row: type[Base], value: dict[str, Any]) -> bool:
+    """Insert a row, and say whether it was not there yet."""
+    statement = _insert_missing(connection.dialect.name, row)
+    # Without the option, SQLAlchemy has forgotten the number by the time that it is asked for.
+    return connection.execute(statement.execution_options(preserve_rowcount=True), value).rowcount == 1
 
 
 def open_database(url: str) -> Database:

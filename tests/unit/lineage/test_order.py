@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from instar.lineage import Database, open_database
+from instar.lineage import Database, decode_event, ingest_event, open_database
+from testbed.lineage import dataset, run_event
 from tests.lineage import dump, random_events, recorded_events, send
 
 if TYPE_CHECKING:
@@ -50,6 +51,12 @@ def test_shuffled_and_repeated_events_give_the_same_database(tmp_path: Path, see
             send(database, *arrival)
             found.append(dump(database))
     assert found[0] == found[1] == found[2]
+
+
+def test_an_event_that_comes_again_is_known(database: Database) -> None:
+    """A retry is found to be one before anything else is done, and is counted as such."""
+    event = decode_event(run_event("COMPLETE", 1, outputs=[dataset("x", "a int")]))
+    assert [ingest_event(database, event, received_at=now) for now in range(3)] == [True, False, False]
 
 
 @pytest.mark.parametrize("events", [recorded_events(), random_events(1, 60)], ids=["recorded", "random"])

@@ -7,11 +7,11 @@ of edges. So a retry changes nothing, and events may come in any order.
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from sqlalchemy import select
+from sqlalchemy import text
 
-from instar.lineage.database import add_missing, lock
+from instar.lineage.database import add_one, lock
 from instar.lineage.ids import namespace_id
 from instar.lineage.ingest.edges import record_columns, record_edges
 from instar.lineage.ingest.facets import record_facets
@@ -21,7 +21,7 @@ from instar.lineage.ingest.runs import record_job_version, record_reads, record_
 from instar.lineage.ingest.symlinks import record_symlinks
 from instar.lineage.ingest.timeline import Timeline
 from instar.lineage.ingest.versions import record_versions
-from instar.lineage.models import DatasetRow, DatasetVersionRow, EventRow, RunInputRow
+from instar.lineage.models import EventRow
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -57,7 +57,7 @@ class _NeedsMoreLocksError(Exception):
 def _record(connection: Connection, mentions: Mentions, received_at: int, locks: set[UUID]) -> bool:
     event = mentions.event
     _lock(connection, mentions, locks)
-    if not add_missing(connection, EventRow, [_raw(mentions, received_at)]):
+    if not add_one(connection, EventRow, _raw(mentions, received_at)):
         return False
     jobs = [job for job in (event.job, event.parent) if job is not None]
     spaces = {job.namespace for job in jobs} | {namespace for namespace, _ in mentions.names.values()}
@@ -87,23 +87,23 @@ def _lock(connection: Connection, mentions: Mentions, known: set[UUID]) -> None:
         return
     keys = {mentions.event.uuid, *mentions.names, *known}
     keys |= {key for key in (mentions.run_uuid, mentions.job_uuid, mentions.parent_uuid) if key is not None}
-    keys |= _neighbours(connection, mentions, keys)
     lock(connection, keys)
-    needed = _neighbours(connection, mentions, keys)
+    given = {"names": [*mentions.names, *known], "run": mentions.run_uuid}
+    needed = set(connection.scalars(_NEIGHBOURS, given))
     if not needed <= keys:
         raise _NeedsMoreLocksError(needed)
 
 
-def _neighbours(connection: Connection, mentions: Mentions, keys: set[UUID]) -> set[UUID]:
-    """Return what the run has read and written before, and all names of these datasets."""
-    found: set[UUID] = set()
-    if mentions.run_uuid is not None:
-        run_uuid = mentions.run_uuid
-        written = select(DatasetVersionRow.dataset_uuid).where(DatasetVersionRow.run_uuid == run_uuid)
-        read = select(RunInputRow.dataset_uuid).where(RunInputRow.run_uuid == run_uuid)
-        found |= set(connection.scalars(written.union(read)))
-    roots = select(DatasetRow.root_uuid).where(DatasetRow.uuid.in_(sorted(keys | found)))
-    return found | set(connection.scalars(select(DatasetRow.uuid).where(DatasetRow.root_uuid.in_(roots))))
+# What an event names and what its run has read and written before, each under all its names. What an event
+# leaves out its run has seldom named, so this is asked once, after locking.
+_NEIGHBOURS: Final = text(
+    "SELECT uuid FROM datasets WHERE root_uuid IN ("
+    "SELECT root_uuid FROM datasets WHERE uuid = ANY(CAST(:names AS uuid[])) "
+    "UNION SELECT d.root_uuid FROM dataset_versions v JOIN datasets d ON d.uuid = v.dataset_uuid "
+    "WHERE v.run_uuid = CAST(:run AS uuid) "
+    "UNION SELECT d.root_uuid FROM run_inputs i JOIN datasets d ON d.uuid = i.dataset_uuid "
+    "WHERE i.run_uuid = CAST(:run AS uuid))"
+)
 
 
 def _raw(mentions: Mentions, received_at: int) -> dict[str, Any]:

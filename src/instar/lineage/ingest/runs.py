@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from sqlalchemy import delete, select, update
+from sqlalchemy import delete, literal, select, union, update
 
-from instar.lineage.database import add_missing, insert
+from instar.lineage.database import add_missing, add_one, insert
 from instar.lineage.events import RunState
 from instar.lineage.ids import stable_id
 from instar.lineage.ingest.changes import DatasetChange
@@ -145,15 +145,18 @@ def record_job_version(connection: Connection, run: RecordedRun | None) -> None:
     """Give a run that has ended the job version that its inputs and outputs make."""
     if run is None or not RunState[run.state].terminal:
         return
-    read = select(RunInputRow.dataset_uuid).where(RunInputRow.run_uuid == run.uuid)
-    written = select(DatasetVersionRow.dataset_uuid).where(DatasetVersionRow.run_uuid == run.uuid)
-    inputs = sorted(set(connection.scalars(read)))
-    outputs = sorted(set(connection.scalars(written)))
+    read, written = RunInputRow, DatasetVersionRow
+    everything = union(
+        select(literal("input").label("io"), read.dataset_uuid).where(read.run_uuid == run.uuid),
+        select(literal("output"), written.dataset_uuid).where(written.run_uuid == run.uuid),
+    )
+    io: list[tuple[str, UUID]] = sorted((kind, uuid) for kind, uuid in connection.execute(everything))
+    inputs = [uuid for kind, uuid in io if kind == "input"]
+    outputs = [uuid for kind, uuid in io if kind == "output"]
     version = stable_id("job version", run.job_uuid, *inputs, None, *outputs)
     if version == run.job_version_uuid:
         return
-    if add_missing(connection, JobVersionRow, [{"uuid": version, "job_uuid": run.job_uuid}]):
-        io = [("input", uuid) for uuid in inputs] + [("output", uuid) for uuid in outputs]
+    if add_one(connection, JobVersionRow, {"uuid": version, "job_uuid": run.job_uuid}):
         rows = [{"job_version_uuid": version, "dataset_uuid": uuid, "io": kind} for kind, uuid in io]
         add_missing(connection, JobVersionIoRow, rows)
     connection.execute(update(RunRow).where(RunRow.uuid == run.uuid).values(job_version_uuid=version))

@@ -8,9 +8,10 @@ touches, so it never depends on the order in which events came.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from uuid import UUID  # noqa: TC003 -- a field of a named tuple
 
-from sqlalchemy import delete, func, or_, select, true, update
+from sqlalchemy import delete, exists, func, or_, select, true, update
 
 from instar.lineage.database import insert
 from instar.lineage.ids import stable_id
@@ -28,7 +29,6 @@ from instar.lineage.schema_content import SchemaContent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from uuid import UUID
 
     from sqlalchemy import ColumnElement, Connection, Row
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     Version = Row[*tuple[Any, ...]]
 
-__all__ = ["Timeline"]
+__all__ = ["Name", "Timeline"]
 
 _V: Final = DatasetVersionRow
 _R: Final = RunInputRow
@@ -51,22 +51,42 @@ _COLUMNS: Final = (
 )
 
 
+class Name(NamedTuple):
+    """One name of a dataset; it is observed if anybody ever saw its fields as a reader."""
+
+    uuid: UUID
+    current: UUID | None
+    policy: str
+    observed: bool
+
+
+_NAMES: Final = select(
+    DatasetRow.root_uuid,
+    DatasetRow.uuid,
+    DatasetRow.current_version_uuid,
+    DatasetRow.compatibility,
+    exists().where(ObservedSchemaRow.dataset_uuid == DatasetRow.uuid).correlate(DatasetRow),
+)
+
+
 class Timeline:
     """The versions of one dataset under all its names."""
 
-    def __init__(self, connection: Connection, root: UUID, members: list[UUID]) -> None:
+    def __init__(self, connection: Connection, root: UUID, names: list[Name]) -> None:
         self.connection = connection
         self.root = root
-        self.members = members
+        self.names = names
+        self.members = [name.uuid for name in names]
 
     @staticmethod
     def load(connection: Connection, datasets: Iterable[UUID]) -> Iterator[Timeline]:
         """Yield the timeline of each dataset that one of these names means."""
         roots = select(DatasetRow.root_uuid).where(DatasetRow.uuid.in_(list(datasets)))
-        found: dict[UUID, list[UUID]] = {}
-        members = select(DatasetRow.root_uuid, DatasetRow.uuid).where(DatasetRow.root_uuid.in_(roots))
-        for root, member in connection.execute(members):
-            found.setdefault(root, []).append(member)
+        found: dict[UUID, list[Name]] = {}
+        for root, uuid, current, policy, observed in connection.execute(
+            _NAMES.where(DatasetRow.root_uuid.in_(roots))
+        ):
+            found.setdefault(root, []).append(Name(uuid, current, policy, observed))
         for root in sorted(found):
             yield Timeline(connection, root, sorted(found[root]))
 
@@ -99,9 +119,11 @@ class Timeline:
             affected |= moved
         if whole:
             affected |= set(self.connection.scalars(select(_V.uuid).where(_V.dataset_uuid.in_(self.members))))
-        observed = self._is_observed()
+        observed = any(name.observed for name in self.names)
         for change in here if observed else []:
             affected |= self._around(change)
+        if not observed and not whole:
+            affected -= {change.version_uuid for change in here if change.settled}
         for uuid in sorted(affected):
             self._settle_schema(uuid, observed=observed)
         if rewritten:
@@ -121,11 +143,6 @@ class Timeline:
         )
         order = (_V.current_at.desc(), _V.uuid.desc())
         return len(self._some(conditions, order, 2)) < 2  # noqa: PLR2004 -- see above
-
-    def _is_observed(self) -> bool:
-        """Whether anybody ever saw fields of this dataset as a reader."""
-        wanted = select(ObservedSchemaRow.uuid).where(ObservedSchemaRow.dataset_uuid.in_(self.members))
-        return self.connection.scalar(wanted.limit(1)) is not None
 
     def _around(self, change: DatasetChange) -> set[UUID]:
         """Return the versions whose readers a change may have changed."""
@@ -275,14 +292,11 @@ class Timeline:
         latest = self.latest()
         others = [member for member in self.members if member != self.root]
         wanted = {self.root: latest.uuid if latest is not None else None, **dict.fromkeys(others)}
-        columns = (DatasetRow.uuid, DatasetRow.current_version_uuid, DatasetRow.compatibility)
-        for uuid, current, policy in self.connection.execute(
-            select(*columns).where(DatasetRow.uuid.in_(self.members))
-        ).all():
-            if current != wanted[uuid]:
-                statement = update(DatasetRow).where(DatasetRow.uuid == uuid)
-                self.connection.execute(statement.values(current_version_uuid=wanted[uuid]))
-            if uuid == self.root and policy != "none" and latest is not None:
+        for name in self.names:
+            if name.current != wanted[name.uuid]:
+                statement = update(DatasetRow).where(DatasetRow.uuid == name.uuid)
+                self.connection.execute(statement.values(current_version_uuid=wanted[name.uuid]))
+            if name.uuid == self.root and name.policy != "none" and latest is not None:
                 earlier = self.before(latest)
                 if earlier is not None:
                     raise_alert(self.connection, self.root, earlier, latest)

@@ -77,7 +77,12 @@ def _record(
         changed = old["created_at"] != new["created_at"] or any(old[key] != new[key] for key in columns)
         both = {row[key] for row in (old, new) for key in columns}
         refresh_schema_versions(connection, both if changed else ())
-    return [DatasetChange(new["dataset_uuid"], at, new["run_uuid"], new["uuid"]) for at in sorted(moments)]
+    declared = new["declared_schema_version_uuid"]
+    settled = declared is not None and declared == new["dataset_schema_version_uuid"]
+    return [
+        DatasetChange(new["dataset_uuid"], at, new["run_uuid"], new["uuid"], settled)
+        for at in sorted(moments)
+    ]
 
 
 def count_versions(connection: Connection, dataset_uuid: UUID, added: int) -> None:

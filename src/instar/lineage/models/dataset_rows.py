@@ -40,10 +40,10 @@ class DatasetRow(Base):
     type: Mapped[str] = mapped_column(String(16))
     physical_name: Mapped[Words]
     root_uuid: Mapped[UUID] = mapped_column(reference("datasets"), index=True)
-    current_version_uuid: Mapped[UUID | None] = mapped_column(index=True)
+    current_version_uuid: Mapped[UUID | None]
     version_count: Mapped[int]  # of this name; counting them would take longer the more there are
     created_at: Mapped[int]
-    updated_at: Mapped[int] = mapped_column(index=True)
+    updated_at: Mapped[int]
     is_hidden: Mapped[bool]
     compatibility: Mapped[str] = mapped_column(String(16))
     webhook_url: Mapped[str | None]

@@ -23,7 +23,7 @@ class JobRow(Base):
     parent_uuid: Mapped[UUID | None] = mapped_column(reference("jobs"), index=True)
     parent_stamp: Mapped[Stamp]
     created_at: Mapped[int]
-    updated_at: Mapped[int] = mapped_column(index=True)
+    updated_at: Mapped[int]
     is_hidden: Mapped[bool]
 
 
