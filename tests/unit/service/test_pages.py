@@ -28,6 +28,22 @@ if TYPE_CHECKING:
 _EVIL = "<img src=x onerror=\"document.title='pwned'\">"
 _CHROMIUM = shutil.which("chromium")
 
+_RUNS_THROUGH = """() => {
+  const boxes = [...document.querySelectorAll("g.node")].map((node) => {
+    const { e: x, f: y } = node.transform.baseVal.consolidate().matrix;
+    return { name: node.getAttribute("aria-label"), x, y };
+  });
+  const found = [];
+  for (const edge of document.querySelectorAll("path.edge")) {
+    for (let at = 5; at < edge.getTotalLength() - 5; at += 5) {
+      const { x, y } = edge.getPointAtLength(at);
+      const inside = (box) => x > box.x + 2 && x < box.x + 178 && y > box.y + 2 && y < box.y + 38;
+      found.push(...boxes.filter(inside));
+    }
+  }
+  return found.map((box) => box.name);
+}"""
+
 pytestmark = pytest.mark.xdist_group("browser")
 
 
@@ -160,6 +176,7 @@ def test_the_graph_can_be_dragged_and_followed(page: Page, site: str) -> None:
     lines = page.locator("path.edge").evaluate_all("some => some.map(one => one.getAttribute('d'))")
     ends = [re.findall(r"-?[0-9.]+", line) for line in lines]
     assert all(float(end[0]) < float(end[-2]) for end in ends), "edges go from left to right"
+    assert page.evaluate(_RUNS_THROUGH) == [], "an edge that is longer than others goes around nodes"
     before = page.locator("g.node.here").get_attribute("transform")
     box = page.locator("g.node.here rect").bounding_box()
     assert box is not None

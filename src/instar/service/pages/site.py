@@ -41,6 +41,7 @@ _SCHEMAS: Final = 100
 _MAX_NODES: Final = 400
 _DEPTHS: Final = (2, 4, 8, 20)
 _KINDS: Final = {"": None, "datasets": "DATASET", "jobs": "JOB"}
+_PROMISES: Final = {"backward": "every schema can read what was written", "full": "no reader is fenced"}
 _STATIC: Final = {"style.css": "text/css", "graph.js": "text/javascript", "page.js": "text/javascript"}
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
@@ -136,6 +137,8 @@ class Site:
             schemas=schemas,
             chosen=(old, new),
             diff=diff,
+            fenced=sorted({one["path"] for one in diff["changes"] if one["fencesReaders"]}) if diff else [],
+            promise=_PROMISES.get(dataset["compatibility"], ""),
             versions=list_versions(connection, root, Page(_RECENT)),
             node=f"dataset:{dataset['namespace']}:{dataset['name']}",
             near=_near(connection, f"dataset:{dataset['namespace']}:{dataset['name']}"),

@@ -19,12 +19,12 @@
   const cut = (text, length) => (text.length > length ? "…" + text.slice(1 - length) : text);
 
   // A node stands to the right of all that it comes from, and as near as possible to what it goes to. Edges that
-  // close a circle do not count.
+  // close a circle do not count. An edge that passes columns has a place of its own in each, between the nodes.
   function layOut() {
     const known = new Set(nodes.map((node) => node.id));
-    edges = edges.filter(([from, to]) => known.has(from) && known.has(to));
+    edges = edges.filter(({ from, to }) => known.has(from) && known.has(to));
     const after = new Map(nodes.map((node) => [node.id, []])), before = new Map(nodes.map((node) => [node.id, []]));
-    for (const [from, to] of edges) after.get(from).push(to);
+    for (const { from, to } of edges) after.get(from).push(to);
     const order = [], seen = new Set();
     for (const { id: first } of nodes) {  // depth first, without recursion
       const steps = seen.has(first) ? [] : [[first, 0]];
@@ -36,35 +36,55 @@
       }
     }
     const rank = new Map(order.map((id, at) => [id, at]));
-    const forward = edges.filter(([from, to]) => rank.get(from) < rank.get(to));
+    const forward = edges.filter(({ from, to }) => rank.get(from) < rank.get(to));
     const ahead = new Map(nodes.map((node) => [node.id, []]));
-    for (const [from, to] of forward) { before.get(to).push(from); ahead.get(from).push(to); }
+    for (const { from, to } of forward) { before.get(to).push(from); ahead.get(from).push(to); }
     const level = new Map();
     for (const id of order) level.set(id, Math.max(-1, ...before.get(id).map((other) => level.get(other))) + 1);
     for (const id of [...order].reverse()) {
       if (ahead.get(id).length) level.set(id, Math.min(...ahead.get(id).map((other) => level.get(other))) - 1);
     }
     const columns = new Map(), byId = new Map(nodes.map((node) => [node.id, node]));
-    for (const id of order) {
-      const at = level.get(id);
+    const put = (one, at) => {
+      one.x = at * ACROSS;
+      one.y = 0;
+      one.comesFrom = [];
       if (!columns.has(at)) columns.set(at, []);
-      columns.get(at).push(byId.get(id));
+      columns.get(at).push(one);
+    };
+    for (const id of order) put(byId.get(id), level.get(id));
+    for (const edge of edges) edge.via = [];
+    for (const edge of forward) {
+      let last = byId.get(edge.from);
+      for (let at = level.get(edge.from) + 1; at < level.get(edge.to); at++) {
+        const place = {};
+        put(place, at);
+        place.comesFrom.push(last);
+        edge.via.push(place);
+        last = place;
+      }
+      byId.get(edge.to).comesFrom.push(last);
     }
     for (const at of [...columns.keys()].sort((one, two) => one - two)) {
       const some = columns.get(at);
-      const wish = new Map(some.map((node) => {
-        const from = before.get(node.id).map((id) => byId.get(id).y);
-        return [node.id, from.length ? from.reduce((sum, y) => sum + y, 0) / from.length : 0];
-      }));
-      some.sort((one, two) => wish.get(one.id) - wish.get(two.id));
-      some.forEach((node, index) => { node.x = at * ACROSS; node.y = (index - (some.length - 1) / 2) * DOWN; });
+      const wish = (one) => one.comesFrom.reduce((sum, from) => sum + from.y, 0) / (one.comesFrom.length || 1);
+      const wishes = new Map(some.map((one) => [one, wish(one)]));
+      some.sort((one, two) => wishes.get(one) - wishes.get(two));
+      const high = (one) => (one.id === undefined ? DOWN / 2 : DOWN);
+      let y = -some.reduce((sum, one) => sum + high(one), 0) / 2;
+      for (const one of some) { one.y = y + (high(one) - HEIGHT) / 2; y += high(one); }
     }
   }
 
-  const path = (from, to) => {
-    const x1 = from.x + WIDTH, y1 = from.y + HEIGHT / 2, x2 = to.x, y2 = to.y + HEIGHT / 2;
-    const bend = Math.max(40, Math.abs(x2 - x1) / 2);
-    return `M${x1},${y1} C${x1 + bend},${y1} ${x2 - bend},${y2} ${x2},${y2}`;
+  const path = (from, via, to) => {
+    let x = from.x + WIDTH, y = from.y + HEIGHT / 2, line = `M${x},${y}`;
+    for (const next of [...via, to]) {
+      const x2 = next.x, y2 = next.y + HEIGHT / 2, bend = Math.max(40, Math.abs(x2 - x) / 2);
+      line += ` C${x + bend},${y} ${x2 - bend},${y2} ${x2},${y2}`;
+      if (next !== to) line += ` H${x2 + WIDTH}`;
+      [x, y] = [x2 + WIDTH, y2];
+    }
+    return line;
   };
   const show = () => svg.setAttribute("viewBox", `${view.x} ${view.y} ${view.w} ${view.h}`);
 
@@ -78,9 +98,9 @@
       markerHeight: 7, orient: "auto" }, defs);
     make("path", { d: "M0,0 L8,4 L0,8 z", class: "arrow" }, marker);
     const byId = new Map(nodes.map((node) => [node.id, node]));
-    const lines = edges.map(([from, to]) => {
+    const lines = edges.map(({ from, via, to }) => {
       const line = make("path", { class: "edge", "marker-end": "url(#arrow)" }, svg);
-      const update = () => line.setAttribute("d", path(byId.get(from), byId.get(to)));
+      const update = () => line.setAttribute("d", path(byId.get(from), via, byId.get(to)));
       update();
       return { from, to, update };
     });
@@ -157,7 +177,9 @@
   function fit() {
     const xs = nodes.map((node) => node.x), ys = nodes.map((node) => node.y);
     const x = Math.min(...xs) - 20, y = Math.min(...ys) - 20;
-    view = { x, y, w: Math.max(300, Math.max(...xs) + WIDTH + 20 - x), h: Math.max(150, Math.max(...ys) + HEIGHT + 20 - y) };
+    view = { x, y, w: Math.max(300, Math.max(...xs) + WIDTH + 20 - x), h: Math.max(...ys) + HEIGHT + 20 - y };
+    const narrowest = 0.8 * svg.clientWidth;  // a few nodes are not blown up
+    if (view.w < narrowest) view = { ...view, x: view.x - (narrowest - view.w) / 2, w: narrowest };
     const widest = 1.6 * svg.clientWidth, middle = nodes.find((node) => node.id === here);
     if (view.w > widest && middle) {  // too small to read: show what is around the middle
       const h = 1.6 * svg.clientHeight;
@@ -178,7 +200,7 @@
         return;
       }
       nodes = graph.nodes;
-      edges = graph.edges;
+      edges = graph.edges.map(([from, to]) => ({ from, to, via: [] }));
       if (nodes.length) { layOut(); draw(); }
       note.textContent = `${nodes.length} ${nodes.length === 1 ? "node" : "nodes"}`;
     } catch (error) {
@@ -190,6 +212,6 @@
   depth.addEventListener("change", load);
   document.getElementById("smaller").addEventListener("click", () => zoom(1.25));
   document.getElementById("larger").addEventListener("click", () => zoom(1 / 1.25));
-  document.getElementById("fit").addEventListener("click", () => { if (svg) { layOut(); nodes.forEach((node) => node.move()); fit(); } });
+  document.getElementById("fit").addEventListener("click", () => { if (svg) { layOut(); draw(); } });
   load();
 })();
