@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 __all__ = ["consolidate", "expand", "group_rows", "snapshot_rows"]
 
-_SAFE_SUM: Final = 2.0**62
+SAFE_SUM: Final = 2.0**62
 _PIECE: Final = 1 << 20
 """How many copies of a row are made at once: a row may be there more often than memory could hold."""
 
@@ -61,7 +61,7 @@ def consolidate(updates: pa.Table, schema: Schema) -> pa.Table:
     firsts = np.minimum.reduceat(found.order, groups)
     ordered = diffs[found.order]
     sums = np.add.reduceat(ordered, groups)
-    if np.abs(diffs.astype(np.float64)).sum() >= _SAFE_SUM:
+    if np.abs(diffs.astype(np.float64)).sum() >= SAFE_SUM:
         _check_sums(updates, ordered, groups, firsts)
     left = np.flatnonzero(sums)
     left = left[np.argsort(firsts[left])]

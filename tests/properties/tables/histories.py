@@ -19,10 +19,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from hypothesis import strategies as st
 
+from instar.api.store import Store
 from instar.api.table import Table
 from instar.errors import UsageError
 from instar.parts import DIFF, TS, PartLimits
-from instar.schema import List, Map, Schema, Struct
+from instar.schema import List, Map, Primitive, Schema, Struct
 from instar.schema.paths import quote_name
 from instar.schema.schema import number_fields
 from instar.schema.types import member_fields, walk_fields
@@ -99,6 +100,8 @@ class History:
         self.random = Random(seed)
         self.forms = forms
         self.folder = TemporaryDirectory(prefix="instar-adopted-")
+        self.others: list[History] = []
+        """Tables that this one is a clone of: nothing happens to their rows any more."""
 
     def give(self, table: pa.Table, schema: Schema) -> object:
         """Give rows in one of the forms."""
@@ -206,10 +209,58 @@ class History:
             case "since":
                 move_since(log, self.random.choice([self.table.since, *self.times()]))
             case "vacuum":
-                vacuum_table(services, self.table.name, grace_ms=-(10**13))
+                for table in (self.table, *(other.table for other in self.others)):
+                    vacuum_table(services, table._log.key, grace_ms=-(10**13))
+            case "clone":
+                self._clone()
+            case "rename":
+                name = f"{self.table.name}r"
+                Store(services.blob.url, services).rename_table(self.table.name, name)
+            case "cluster":
+                simple = [it for it in self.model.latest.fields if isinstance(it.type, Primitive)]
+                chosen = self.random.sample(simple, min(len(simple), self.random.randint(0, 2)))
+                self.table.configure(cluster_by=[quote_name(it.name) for it in chosen] or None)
             case "crash":
                 with suppress(_CrashError):
                     self._crash(services, log)
+
+    def _clone(self) -> None:
+        """Go on with a clone; the other table may be compacted, or dropped, but its rows stay as they are."""
+        other = History(self.table, Model(list(self.model.schemas), list(self.model.updates)), self.ids, 0)
+        name = f"{self.table.name}c"
+        self.table = self.table.clone(name)
+        match self.random.choice(("keep", "keep", "compact", "drop")):
+            case "keep":
+                self.others.append(other)
+            case "compact":
+                self.others.append(other)
+                other.table.compact(full=True)
+            case "drop":
+                services = other.table._services
+                Store(services.blob.url, services).drop_table(other.table.name)
+                vacuum_table(services, other.table._log.key, grace_ms=-(10**13))
+
+    def restore(self) -> None:
+        """Make the rows what they were at some time."""
+        as_of = self.random.choice(self.times() or [self.table.upper - 1])
+        now, then = self.model.counted(), self.model.counted(as_of)
+        commit = self.table.restore(as_of)
+        for counted, sign in ((now, -1), (then, 1)):
+            for row, count in counted:
+                self.model.add([row], commit.ts, sign * count)
+
+    def purge(self, session: SparkSession | None = None) -> None:
+        """Let rows leave the bytes that have, or have not, a value in a column."""
+        field = self.random.choice(self.model.latest.fields)
+        null = self.random.random() < 0.5
+        where = f"{quote_name(field.name)} is {'' if null else 'not '}null"
+        try:
+            self.table.purge(where=where, spark=session)
+        except UsageError:
+            return  # not every type can be told to be null without Spark
+        for row, count in self.model.counted():
+            if (row[field.id] is None) == null:
+                self.model.add([row], self.table.since, -count)
 
     def _crash(self, services: Services, log: TableLog) -> None:
         """End after files were written and before anything was committed."""
@@ -352,7 +403,7 @@ def draw_history(
     log = create_table(services, name, first, order_by=order_by, key=key)
     history = History(Table(services, log), Model([first]), ids, draw(st.integers(0, 2**32 - 1)), forms)
     steps = ["append", "append", "apply", "apply", "evolve", "evolve", *["upsert"] * bool(key)]
-    steps += ["delete", "update", "merge"]
+    steps += ["delete", "update", "merge", "restore"]
     if care:
         steps += [
             "adopt",
@@ -364,6 +415,11 @@ def draw_history(
             "vacuum",
             "crash",
             "crash",
+            "clone",
+            "clone",
+            "rename",
+            "cluster",
+            "purge",
         ]
     history.append(0)
     for step in draw(st.lists(st.sampled_from(steps), min_size=2, max_size=most)):
@@ -372,18 +428,12 @@ def draw_history(
                 history.append(draw(st.sampled_from([*range(len(history.model.schemas)), -1])))
             case "apply":
                 history.apply(draw(st.sampled_from((0, 0, 1, 3))))
-            case "upsert":
-                history.upsert()
-            case "delete":
-                history.delete(draw(st.sampled_from((session, None))))
-            case "update":
-                history.update(draw(st.sampled_from((session, None))))
-            case "merge":
-                history.merge()
             case "evolve":
                 history.evolve(draw_legal(draw, history.model.latest, ids))
-            case "adopt":
-                history.adopt()
+            case "upsert" | "merge" | "adopt" | "restore":
+                getattr(history, step)()
+            case "delete" | "update" | "purge":
+                getattr(history, step)(draw(st.sampled_from((session, None))))
             case _:
                 history.care(step, draw(st.sampled_from((session, None))))
         check(history)

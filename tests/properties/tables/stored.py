@@ -11,15 +11,16 @@ import pyarrow.compute as pc
 from instar.parts import column_stats
 from instar.parts.layout import flatten_leaves
 from instar.parts.sort import arrange_rows
+from instar.schema import Schema
 from instar.state.manifest import stats_fields
 from instar.table import load_parts
+from instar.table.read.order import arrange_parts
 from instar.table.read.rows import read_written
 
 if TYPE_CHECKING:
     from instar.api.table import Table
-    from instar.schema import Schema
 
-__all__ = ["check_runs", "check_statistics", "sorted_by"]
+__all__ = ["check_order", "check_runs", "check_statistics", "sorted_by"]
 
 
 def sorted_by(rows: list[pa.Table], schema: Schema, order_by: tuple[int, ...]) -> bool:
@@ -41,6 +42,21 @@ def check_runs(table: Table) -> None:
             runs.setdefault(key, []).append(pa.Table.from_batches(rows))
     for (_, _, schema_id), run in runs.items():
         assert sorted_by(run, state.history.schemas[schema_id], state.order_by)
+
+
+def check_order(table: Table) -> None:
+    """Check that the whole table can be read in the order of its first columns if it says so."""
+    state = table.state
+    latest = state.history.latest
+    leading = [field for it in state.order_by for field in latest.fields if field.id == it]
+    live = list(load_parts(table._services.chunks, state).written(state.history))
+    for count in range(1, len(leading) + 1):
+        chosen = leading[:count]
+        parts = arrange_parts(table._services.chunks, state, chosen)
+        if parts:
+            own = Schema(tuple(field for field in latest.fields if field in chosen))
+            rows = [pa.Table.from_batches(read_written(table._services.blob, live[at], own)) for at in parts]
+            assert sorted_by(rows, own, tuple(field.id for field in chosen))
 
 
 def check_statistics(table: Table) -> None:

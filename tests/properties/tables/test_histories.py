@@ -15,7 +15,7 @@ from tests.properties.schema.data import rows_of
 from tests.properties.schema.strategies import projections
 from tests.properties.tables.histories import SMALL, History, draw_history
 from tests.properties.tables.model import row_key
-from tests.properties.tables.stored import check_runs, check_statistics
+from tests.properties.tables.stored import check_order, check_runs, check_statistics
 from tests.tables import StillTime, World
 
 if TYPE_CHECKING:
@@ -64,10 +64,12 @@ def check_times(history: History) -> None:
 
 
 def check_everything(history: History) -> None:
-    """Check every time, and what the table says of its files."""
-    check_times(history)
-    check_runs(history.table)
-    check_statistics(history.table)
+    """Check every time, and what the table says of its files; also of those that it was cloned from."""
+    for one in (history, *history.others):
+        check_times(one)
+        check_runs(one.table)
+        check_order(one.table)
+        check_statistics(one.table)
 
 
 @some

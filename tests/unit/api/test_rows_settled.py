@@ -125,3 +125,15 @@ def test_times_beyond_the_calendar_of_python_are_found(store: Store, monkeypatch
     table.apply(pa.table({"at": far.slice(3), "_diff": [-1]}))
     assert not settled(table).merge
     assert table.snapshot().to_arrow().column("at").cast(pa.int64()).to_pylist() == [-(2**62), -5, 7]
+
+
+def test_the_same_files_in_another_table_are_settled_anew(table: Table) -> None:
+    """Clones have the same files as other parts, and each loses rows of its own."""
+    change(table, -1, 3)
+    clones = [table.clone(name) for name in ("one", "two")]
+    for at, one in enumerate(clones):
+        assert one.snapshot().to_arrow().num_rows == ROWS - 1
+        one.delete(f"n = {at}")
+    for one, n in ((table, 3), (clones[0], 0), (clones[1], 1)):
+        left = set(one.snapshot().to_arrow()["n"].to_pylist())
+        assert set(range(ROWS)) - left == {3, n}

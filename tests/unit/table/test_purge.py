@@ -11,6 +11,8 @@ import pytest
 
 import instar
 from instar.errors import ColumnNotFoundError, UsageError
+from instar.table.housekeeping.purge import purge_table
+from instar.table.housekeeping.rewrite import rewrite_parts
 from tests.unit.cli.command import instar as command
 
 if TYPE_CHECKING:
@@ -51,6 +53,37 @@ def test_rows_leave_every_file(tmp_path: Path) -> None:
         assert sorted(table.to_pandas()["name"]) == ["other", *(f"user{n}" for n in range(5))]
         again = table.purge(where=f"name = '{SECRET}'")
         assert (again.rows, again.files, again.kept) == (0, (), ())
+
+
+@pytest.mark.parametrize("diffs", [[2], [1, 1], [3, -2]])
+def test_rows_that_are_there_several_times_leave_every_file(tmp_path: Path, diffs: list[int]) -> None:
+    """Compaction adds them up with their retractions, and nothing is left of both."""
+    with instar.open(tmp_path / "lake") as store:
+        table = store.create_table("t", "name string")
+        table.append(pa.table({"name": [SECRET, "a"]}))
+        for diff in diffs:
+            table.apply(pa.table({"name": [SECRET, "b"], "_diff": [diff, 2 * diff]}))
+        table.purge(where=f"name = '{SECRET}'")
+        assert not [file for file in _holding(tmp_path) if "/log/" not in f"/{file}"]
+        assert sorted(table.to_pandas()["name"]) == ["a", *["b"] * (2 * sum(diffs))]
+
+
+def test_what_only_spark_can_tell_leaves_every_file(tmp_path: Path) -> None:
+    """Whatever was retracted goes from parts whose rows cannot be judged here."""
+    with instar.open(tmp_path / "lake") as store:
+        table = store.create_table("t", "name string")
+        table.append(pa.table({"name": [SECRET, "a"]}))
+        table.append(pa.table({"name": ["b"]}))
+        report = purge_table(
+            table._services,
+            table._log,
+            rewrite_parts,
+            where="soundex(name) = 'Z145'",
+            delete=lambda: table.delete(f"name = '{SECRET}'").rows,  # as Spark would
+        )
+        assert (report.rows, report.kept) == (1, ())
+        assert not [file for file in _holding(tmp_path) if "/log/" not in f"/{file}"]
+        assert sorted(table.to_pandas()["name"]) == ["a", "b"]
 
 
 def test_a_dropped_column_leaves_every_file(tmp_path: Path) -> None:

@@ -6,9 +6,11 @@ all the same, because somebody reads it or because it is not ours to delete, is 
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+import pyarrow.compute as pc
 
 from instar.errors import ColumnNotFoundError, ConflictError, UsageError
 from instar.state.chunk import FILES, PLACES, TIMES
@@ -84,8 +86,10 @@ def purge_table(
         move_since(log, state.upper - 1)
     listed = _part_files(services, state.table_id)
     held: dict[str, None] = {}
-    for _ in range(ATTEMPTS):
-        found = _rewrite(services, log, rewrite, fields, condition)
+    for attempt in range(ATTEMPTS):
+        # Where only Spark can tell whether a row is meant, all that was retracted goes, at once.
+        find = partial(_holders, services, fields=fields, condition=condition, unsure=attempt == 0)
+        found = _rewrite(services, log, rewrite, find)
         held |= dict.fromkeys(found)
         if not found:
             break
@@ -133,13 +137,16 @@ def _dropped_fields(state: TableState, column: str) -> set[int]:
 
 
 def _rewrite(
-    services: Services, log: TableLog, rewrite: Rewrite, fields: frozenset[int], condition: Filter | None
+    services: Services,
+    log: TableLog,
+    rewrite: Rewrite,
+    find: Callable[[TableState], Iterable[tuple[Place, str]]],
 ) -> list[str]:
     """Rewrite all parts that hold what is to go, together, and return their files."""
     files: list[str] = []
 
     def choose(state: TableState) -> list[CompactionJob]:
-        holders = dict(_holders(services, state, fields, condition))
+        holders = dict(find(state))
         files[:] = holders.values()
         parts = tuple(part for part in list_candidates(services, state) if part.place in holders)
         return [CompactionJob(CompactionReason.RETRACTIONS, parts)] if parts else []
@@ -149,16 +156,29 @@ def _rewrite(
 
 
 def _holders(
-    services: Services, state: TableState, fields: frozenset[int], condition: Filter | None
+    services: Services,
+    state: TableState,
+    *,
+    fields: frozenset[int],
+    condition: Filter | None,
+    unsure: bool,
 ) -> Iterator[tuple[Place, str]]:
-    """Yield parts that hold values of some fields, or rows that a condition is true for, retracted or not."""
+    """Yield parts that hold values of some fields, or rows that a condition is true for, retracted or not.
+
+    `unsure` is the answer for parts with rows for which it cannot be told here whether the condition is true.
+    """
     live = load_parts(services.chunks, state, (), (PLACES, TIMES, FILES))
     may = np.zeros(len(live), dtype=bool)
     if condition is not None:
         may = needed_parts(services.chunks, state, condition.condition).read
     for at, written in enumerate(live.written(state.history)):
         has = not fields.isdisjoint(written.schema.field_ids())
-        if has or (condition is not None and may[at] and _matches(services, state, written, condition)):
+        if not has and condition is not None and may[at]:
+            try:
+                has = _matches(services, state, written, condition)
+            except UsageError:
+                has = unsure
+        if has:
             yield live.place(at), written.part.key
 
 
@@ -166,7 +186,7 @@ def _matches(services: Services, state: TableState, written: WrittenPart, condit
     schema = narrow_reader(state, condition.columns).schema
     whole = written._replace(taken=None)
     return any(
-        any(condition.rows(batch, schema).to_pylist()) for batch in read_written(services.blob, whole, schema)
+        pc.any(condition.rows(batch, schema)).as_py() for batch in read_written(services.blob, whole, schema)
     )
 
 

@@ -87,6 +87,13 @@ class ChunkReader:
                 self._keep(ref.key, name, batch)
         return {name: batch for name, batch in found.items() if batch is not None}
 
+    def has(self, ref: ChunkRef, names: Iterable[str]) -> bool:
+        """Whether the groups of these names need not be fetched, because they are known or not there."""
+        directory = self._directories.get(ref.key)
+        return directory is not None and all(
+            (ref.key, name) in self._groups for name in names if name in directory.groups
+        )
+
     def _get(self, ref: ChunkRef, ranges: Sequence[tuple[int, int]]) -> Sequence[bytes]:
         """Fetch pieces of a chunk, which a state refers to and which therefore must be there."""
         try:
@@ -132,8 +139,9 @@ def load_parts(
         return chunk_columns(reader, ref, state.history, fields, fixed)
 
     chosen = [ref for ref in refs if ref.key not in without]
-    pieces = map_in_threads(load, chosen, threads=_READERS)
     names = (*fixed, *(group_name(field.id) for field in fields))
+    fetched = any(not reader.has(ref, names) for ref in chosen)
+    pieces = map_in_threads(load, chosen, threads=_READERS) if fetched else [load(ref) for ref in chosen]
     tail = [placed for batch in state.tail for placed in batch.placed()]
     tail_columns = columns_of_parts(tail, state.history)
     pieces.append({name: tail_columns[name] for name in names})

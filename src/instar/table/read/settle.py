@@ -78,11 +78,14 @@ def _finder(services: Services) -> FindRows:
 
 
 def _identity(plan: SnapshotPlan) -> Hashable:
-    """Return what the outcome depends on: the parts, what is retracted of each, and what makes rows equal."""
+    """Return what the outcome depends on: the parts, what is retracted of each, and what makes rows equal.
+
+    The same file may be a part of several tables, and in each of them other rows may be retracted.
+    """
     retracted = {at: len(rows) for at, rows in plan.merge.positions.items()}
-    parts = tuple((key, retracted.get(at, 0)) for at, key in enumerate(plan.merge.keys))
+    parts = tuple((plan.merge.place(at), key, retracted.get(at, 0)) for at, key in enumerate(plan.merge.keys))
     latest = max(plan.merge.times.latest)
-    return parts, min(plan.as_of, int(latest)), plan.state.history.latest_id
+    return plan.state.table_id, parts, min(plan.as_of, int(latest)), plan.state.history.latest_id
 
 
 class _Rows(NamedTuple):

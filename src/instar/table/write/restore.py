@@ -101,7 +101,8 @@ class _Restoring:
         latest = self._state.history.latest
         layout = update_schema(latest, Names.COLUMN, (DIFF,))
         both = [self._counted(self._then), negated(self._counted(self._now))]
-        updates = pa.concat_tables([rows.cast(layout) for rows in both])
+        # They are of the same types; a cast would not take null structs whose members may not be null.
+        updates = pa.concat_tables([pa.Table.from_arrays(rows.columns, schema=layout) for rows in both])
         return consolidate(updates, latest) if updates.num_rows else updates
 
     def _counted(self, plan: SnapshotPlan) -> pa.Table:
@@ -117,7 +118,7 @@ class _Restoring:
         if not plan.merge:
             return rows
         merged = merged_rows(self._services, state, plan.merge, plan.as_of)
-        return pa.concat_tables([rows, merged.cast(rows.schema)])
+        return pa.concat_tables([rows, pa.Table.from_arrays(merged.columns, schema=rows.schema)])
 
 
 def _live(parts: PartSet) -> list[int]:
