@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from instar.api.snapshot import Snapshot
 
-__all__ = ["lazy_frame", "sql_of"]
+__all__ = ["batches_for", "lazy_frame", "sql_of"]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _COMPARISONS: Final = {"Eq": "=", "NotEq": "<>", "Lt": "<", "LtEq": "<=", "Gt": ">", "GtEq": ">="}
@@ -45,7 +45,7 @@ def lazy_frame(snapshot: Snapshot) -> pl.LazyFrame:
         looked_at = predicate.meta.root_names() if predicate is not None else []
         names = list(dict.fromkeys([*wanted, *looked_at])) or empty.columns[:1]
         left = rows
-        for batch in _batches(snapshot, None if predicate is None else sql_of(predicate), names):
+        for batch in batches_for(snapshot, None if predicate is None else sql_of(predicate), names):
             frame = pl.DataFrame(pa.Table.from_batches([batch]))
             frame = (frame if predicate is None else frame.filter(predicate)).select(wanted)
             frame = frame if left is None else frame.head(left)
@@ -57,7 +57,7 @@ def lazy_frame(snapshot: Snapshot) -> pl.LazyFrame:
     return register_io_source(read, schema=empty.schema)
 
 
-def _batches(snapshot: Snapshot, where: str | None, names: list[str]) -> Iterator[pa.RecordBatch]:
+def batches_for(snapshot: Snapshot, where: str | None, names: list[str]) -> Iterator[pa.RecordBatch]:
     """Yield the batches that may have rows for a condition; if it cannot be decided without Spark, all."""
     if where is None:
         return snapshot.to_batches(columns=names)

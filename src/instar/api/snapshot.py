@@ -188,11 +188,16 @@ class Snapshot:
     ) -> duckdb.DuckDBPyRelation:
         """Return the rows as a relation of DuckDB, of a connection or of its default one.
 
-        DuckDB reads all rows that it is given: choose them with `where` and `columns`, as for `to_arrow`.
+        Nothing is read yet: a query on it reads the columns and opens the parts that it needs. With `where`
+        or `columns`, those rows are read at once, as by `to_arrow`.
         """
         import duckdb  # noqa: PLC0415 -- only who has DuckDB asks for its relations
 
-        return (connection or duckdb.default_connection()).from_arrow(self.to_arrow(where, columns))
+        from instar.api.dataset import SnapshotDataset  # noqa: PLC0415 -- slow
+
+        at_once = where is not None or columns is not None
+        rows = self.to_arrow(where, columns) if at_once else SnapshotDataset(self)
+        return (connection or duckdb.default_connection()).from_arrow(rows)
 
     def scan(self) -> pl.LazyFrame:
         """Return the rows as a Polars LazyFrame: its query reads the columns and opens the parts it needs."""

@@ -336,6 +336,11 @@ class Table:
         with self.snapshot() as snapshot:
             return snapshot.lookup(key, columns)
 
+    def to_arrow(self, where: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
+        """Return the rows as of now as a pyarrow Table: `snapshot().to_arrow()`."""
+        with self.snapshot() as snapshot:
+            return snapshot.to_arrow(where, columns)
+
     def to_pandas(self, where: str | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the rows as of now as a pandas DataFrame: `snapshot().to_pandas()`."""
         with self.snapshot() as snapshot:
@@ -353,8 +358,7 @@ class Table:
         columns: Sequence[str] | None = None,
     ) -> duckdb.DuckDBPyRelation:
         """Return the rows as of now as a relation of DuckDB: `snapshot().to_duckdb()`."""
-        with self.snapshot() as snapshot:
-            return snapshot.to_duckdb(connection, where, columns)
+        return self.snapshot().to_duckdb(connection, where, columns)
 
     def scan(self) -> pl.LazyFrame:
         """Return the rows as of now as a Polars LazyFrame: `snapshot().scan()`."""

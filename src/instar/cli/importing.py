@@ -14,7 +14,9 @@ from instar.errors import TableNotFoundError, UsageError
 from instar.files import Format
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
+
+    import pyarrow as pa
 
     from instar import Commit, Store, Table
     from instar.api.writing import Data
@@ -154,6 +156,9 @@ def upsert_files(  # noqa: PLR0913 -- options of a command
 
         write = _Write(opened, table, target)
         done = write.run(_Given(files, file_format, delimiter, where, tuple(null or ())), upsert, "upserting")
+    # A commit counts updates: a row that replaces another is two.
+    done["replaced"] = max(0, done["rows"] - done["read"])
+    done["rows"] = done["read"]
     _answer(done, "Upserted", as_json=as_json)
 
 
@@ -213,14 +218,17 @@ class _Write:
         with open_files(files, schema, f"{doing} into {self._name}") as source:
             target = table or self._store.create_table(self._name, source.schema, **self._layout)
             before = target.state
+            data, read = _counted(source.data)
             try:
-                commit = write(target, source.data)
+                commit = write(target, data)
             except BaseException:
                 if table is None:
                     self._store.drop_table(self._name)
                 raise
         after = target.state
         found: dict[str, Any] = {"table": self._name, **commit._asdict()}
+        found["read"] = read[0] if read else after.totals.rows - before.totals.rows
+        found["repeated"] = commit.seqno <= before.seqno
         found["parts"] = after.totals.parts - before.totals.parts
         found["bytes"] = after.totals.bytes - before.totals.bytes
         found |= _changes(before.history, after.history, commit.schema_id)
@@ -234,6 +242,22 @@ class _Write:
         from instar.table.read.snapshot import resolve_reader  # noqa: PLC0415 -- slow
 
         return resolve_reader(table.state, schema_id, None).whole
+
+
+def _counted(data: Data) -> tuple[Data, list[int]]:
+    """Count the rows as they are read, where this process reads them."""
+    import pyarrow as pa  # noqa: PLC0415 -- slow
+
+    if not isinstance(data, pa.RecordBatchReader):
+        return data, []
+    seen = [0]
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in data:
+            seen[0] += batch.num_rows
+            yield batch
+
+    return pa.RecordBatchReader.from_batches(data.schema, batches()), seen
 
 
 def _changes(before: History, after: History, schema_id: int) -> dict[str, Any]:
@@ -250,10 +274,16 @@ def _answer(found: dict[str, Any], verb: str, *, as_json: bool) -> None:
     if as_json:
         print_json(found)
         return
-    console().print(
-        f"{verb} {format_count(found['rows'], 'row')} into {found['table']} under schema "
-        f"{found['schema_id']}: {format_count(found['parts'], 'part')}, {format_bytes(found['bytes'])}."
-    )
+    if found["repeated"]:
+        rows = format_count(found["rows"], "row")
+        has = f"commit {found['seqno']} of {found['table']}, by the same token, has these {rows}"
+        console().print(f"Nothing was written: {has}.")
+        return
+    replaced = found.get("replaced")
+    instead = f", {format_count(replaced)} of them in place of others" if replaced else ""
+    size = f"{format_count(found['parts'], 'part')}, {format_bytes(found['bytes'])}"
+    into = f"into {found['table']} under schema {found['schema_id']}{instead}"
+    console().print(f"{verb} {format_count(found['rows'], 'row')} {into}: {size}.")
     if found["added"]:
         console().print(f"Added {format_count(len(found['added']), 'column')}: {', '.join(found['added'])}.")
     if found["widened"]:

@@ -9,16 +9,20 @@ from typing import TYPE_CHECKING, Any
 import duckdb
 import polars as pl
 import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
+from instar.api.dataset import sql_of_text
 from instar.api.lazy import sql_of
 from instar.errors import TableNotFoundError
+from instar.schema import Primitive
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from instar.api.store import Store
     from instar.api.table import Table
+    from instar.schema import Type
 
 
 class Opened:
@@ -144,6 +148,83 @@ def test_what_sql_cannot_say_is_left_to_polars() -> None:
     assert sql_of((pl.col("a") > 1) & odd) == sql_of(pl.col("a") > 1) == "(a > cast('1' as bigint))"
     assert sql_of((pl.col("a") > 1) | odd) is None
     assert sql_of(pl.col("s") == "it's \\ so") == "(s = 'it\\'s \\\\ so')"
+
+
+QUERIES = [
+    ("id = 15", 1),
+    ("id > 15 and name <> 'k039'", 3),
+    ("id between 12 and 18", 1),
+    ("id in (1, 35)", 2),
+    ("name in ('k012', 'k013')", 1),
+    ("name = 'k012' or name = 'k033'", 2),
+    ("day = date '2026-01-02'", 1),
+    ("\"at\" >= timestamptz '2026-01-03 00:00:00Z'", 2),
+    ("name is null", 0),
+    ("name is not null and id < 5", 1),
+    ("name like 'k01%' and price < 15", 2),
+    ("price < 3.5", 1),
+    ("length(name) = 4", 4),
+    ("id + 1 > 35", 1),
+    ("name = 'a\") or (id == \"1'", 0),
+]
+
+
+def asked(relation: duckdb.DuckDBPyRelation, query: str) -> list[Any]:
+    """Return what a query of the relation `r` finds."""
+    found = relation.query("r", query)
+    assert found is not None
+    return found.fetchall()
+
+
+@pytest.mark.parametrize(("condition", "parts"), QUERIES)
+def test_a_query_of_duckdb_opens_only_what_it_needs(
+    events: Table, monkeypatch: pytest.MonkeyPatch, condition: str, parts: int
+) -> None:
+    """What DuckDB pushes down skips parts as our conditions do; others read more and lose nothing."""
+    with duckdb.connect() as connection:
+        rows = events.to_arrow()
+        query = "select name, price from {} where " + condition + " order by name"
+        expected = connection.sql(query.format("rows")).fetchall()
+        assert rows.num_rows == 40
+        relation = events.to_duckdb(connection)
+        opened = Opened(monkeypatch, events)
+        assert asked(relation, query.format("r")) == expected
+        assert opened.count() == parts
+        assert asked(relation, query.format("r")) == expected
+
+
+def test_a_relation_of_duckdb_reads_its_own_columns(events: Table) -> None:
+    """Columns that a query does not name are not read, and a count needs one."""
+    read: list[Any] = []
+    snapshot = events.snapshot()
+    plain = snapshot.to_batches
+    snapshot.to_batches = lambda where=None, columns=None: read.append(columns) or plain(where, columns)  # type: ignore[method-assign, func-returns-value]
+    with duckdb.connect() as connection:
+        relation = snapshot.to_duckdb(connection)
+        assert asked(relation, "select price from r where id = 3") == [(Decimal("3.00"),)]
+        assert asked(relation, "select count(*) from r") == [(40,)]
+    assert read[0] == ["id", "price"]
+    assert len(read[1]) == 1
+
+
+def test_a_text_that_may_mean_two_things_is_no_filter() -> None:
+    """Expressions of Arrow are read as text: what is odd in it, or in the names of columns, is left alone."""
+    types: dict[str, Type] = {"s": Primitive("string"), "n": Primitive("int"), "d": Primitive("double")}
+    quoted = sql_of_text(str(pc.field("s") == "a\"b\\'c"), types)
+    assert quoted == ("(s = 'a\"b\\\\\\'c')", {"s"})
+    for odd in (
+        pc.field("s") == "a\nb",
+        pc.field("d") > 0.1234567890123,
+        pc.field("n") > 1.5,
+        pc.field("n") + 1 > 2,
+        ~(pc.field("n") > 2),
+        pc.field("n").isin(list(range(100))),
+        pc.field("other") == 1,
+    ):
+        assert sql_of_text(str(odd), types) == (None, set())
+    assert sql_of_text("(n > 1)", types | {"n > 1) or (n": Primitive("int")}) == (None, set())
+    assert sql_of_text("(n > 1", types) == (None, set())
+    assert sql_of_text("(n > 1) (n > 2)", types) == (None, set())
 
 
 def test_a_store_is_a_collection_of_tables(store: Store, events: Table) -> None:

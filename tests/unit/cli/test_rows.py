@@ -125,8 +125,13 @@ def test_an_import_takes_a_key_a_token_a_condition_and_a_delimiter(lake: Path) -
     text = said("import", file, *options, "--create", "--key", "k")
     assert "Imported 2 rows into t under schema 0" in text
     assert "The key (k) was not checked: `instar upsert` replaces rows by it." in text
-    assert answer("import", file, *options)["rows"] == 2
+    again = "Nothing was written: commit 1 of t, by the same token, has these 2 rows."
+    assert said("import", file, *options).splitlines()[0] == again
+    assert answer("import", file, *options)["repeated"]
     assert answer("count", "t")["rows"] == 2
+    both = said("upsert", write(lake.parent / "c.csv", "k,v\n2,a\n9,n\n"), "-t", "t")
+    assert both.startswith("Upserted 2 rows into t under schema 0, 1 of them in place of others: 1 part, ")
+    said("delete", "t", "k = 9", "--yes")
     upserted = said("upsert", write(lake.parent / "b.csv", "k,v\n3,z\n"), "-t", "t")
     assert "Upserted" in upserted
     assert answer("head", "t", "--where", "k = 3") == [{"k": 3, "v": "z"}]
