@@ -20,6 +20,7 @@ from soak.changes import run_changes
 from soak.clocks import run_clocks
 from soak.histories import run_histories
 from soak.kills import run_kills
+from soak.names import run_names
 from soak.races import run_races
 from soak.turns import turn, turns_for
 
@@ -90,6 +91,7 @@ SOAKS: Final = {
     "kills": Soak("writers killed in the middle of puts to S3", run_kills),
     "races": Soak("two compactions and two writers on one table at once", run_races),
     "changes": Soak("processes that delete, upsert and add rows of the same parts at once", run_changes),
+    "names": Soak("tables renamed, cloned, dropped and vacuumed, each in the middle of another", run_names),
     "clocks": Soak("machines with wrong clocks on one table", run_clocks),
     "queries": Soak("queries of every kind on one session, and what they leave behind", _queries),
     "settings": Soak("every setting of Spark, alone and together", _settings),

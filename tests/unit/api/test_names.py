@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import itertools
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
 
 import pyarrow as pa
 import pytest
 
+from instar.api import Store
 from instar.errors import ConflictError, TableExistsError, TableNotFoundError, UsageError
 from instar.state.commands import end_rename
 from instar.table import TableLog
+from instar.table.housekeeping.vacuum import vacuum_table
 from instar.table.log import tables as naming
+from instar.table.log.clone_notes import put_clone_note
+from instar.table.write import clone as cloning
+from tests.faults import Faults, UnreliableBlob, UnreliableConsensus
+from tests.tables import World
 
 if TYPE_CHECKING:
-    from instar.api import Store, Table
+    from collections.abc import Callable
+
+    from instar.api import Table
     from instar.state import Step, TableState
-    from tests.tables import World
 
 DAY = 24 * 60 * 60 * 1000
 
@@ -189,6 +198,39 @@ def test_a_clone_is_a_table_of_its_own(store: Store) -> None:
         table.clone("copy")
 
 
+def test_a_clone_of_rows_that_were_retracted_by_value(store: Store) -> None:
+    """What was found out about rows of one table is not taken for the other, which has the same files."""
+    table = make(store, "events", 1, 2, 3)
+    table.apply(pa.table({"id": pa.array([2], pa.int32()), "_diff": [-1]}))
+    assert ids(table) == [1, 3]
+    clone = table.clone("copy")
+    assert ids(clone) == [1, 3]
+    table.delete("id = 1")
+    clone.delete("id = 3")
+    assert (ids(table), ids(clone)) == ([3], [1])
+
+
+def test_a_table_that_is_renamed_while_it_is_dropped(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table has another name now, and nobody asked for it to be dropped under that; nor to be renamed."""
+    make(store, "events", 1)
+    real = naming.open_log
+
+    def late(*arguments: object) -> TableLog:
+        log = real(*arguments)  # type: ignore[arg-type]
+        monkeypatch.setattr(naming, "open_log", real)
+        store.rename_table("events", "sales")
+        return log
+
+    monkeypatch.setattr(naming, "open_log", late)
+    with pytest.raises(TableNotFoundError, match="renamed to `sales`"):
+        store.drop_table("events")
+    store.rename_table("sales", "events")
+    monkeypatch.setattr(naming, "open_log", late)
+    with pytest.raises(TableNotFoundError, match="renamed to `sales`"):
+        store.rename_table("events", "others")
+    assert ids(store["sales"]) == [1]
+
+
 def test_a_vacuum_keeps_what_clones_need(store: Store, world: World) -> None:
     """Also after a compaction or the drop of the other table, and for a clone of a clone."""
     table = make(store, "events", 1, 2)
@@ -212,6 +254,157 @@ def test_a_vacuum_keeps_what_clones_need(store: Store, world: World) -> None:
     assert list(store._services.blob.list(files)) == []
     assert ids(third) == [1, 2, 3]
     assert ids(store["events"]) == [9]
+
+
+class Steps(NamedTuple):
+    """What two machines do with a store, and what must be so in the end."""
+
+    prepare: Callable[[Store], object]
+    act: Callable[[Store], object]
+    other: Callable[[Store], object]
+    check: Callable[[Store], object]
+
+
+def between_requests(steps: Steps) -> int:
+    """Let others act before the first request of one machine; in a new store, before its second; and so on.
+
+    Return how many requests there are.
+    """
+    for turn in itertools.count(1):
+        world = World()
+        aside = Store("memory", world.services())
+        steps.prepare(aside)
+        left = turn
+
+        def before(_operation: str, _key: str, aside: Store = aside) -> None:
+            nonlocal left
+            left -= 1
+            if left == 0:
+                steps.other(aside)
+
+        faults = Faults(before=before)
+        own = world.services(
+            lambda blob, faults=faults: UnreliableBlob(blob, faults),  # type: ignore[misc]
+            lambda logs, faults=faults: UnreliableConsensus(logs, faults),  # type: ignore[misc]
+        )
+        steps.act(Store("memory", own))
+        requests = turn - left
+        if left > 0:
+            world.close()
+            return requests
+        steps.check(Store("memory", world.services()))
+        world.close()
+    raise AssertionError
+
+
+def test_a_vacuum_in_the_middle_of_a_clone() -> None:
+    """It takes nothing that the clone has written or will refer to, whenever it comes."""
+
+    def vacuum(store: Store) -> None:
+        store["events"].compact(full=True)
+        store.vacuum(grace_ms=0)
+
+    def check(store: Store) -> None:
+        assert ids(store["copy"]) == ids(store["events"]) == [1, 2]
+
+    steps = Steps(
+        lambda store: make(store, "events", 1, 2), lambda store: store["events"].clone("copy"), vacuum, check
+    )
+    assert between_requests(steps) > 10
+
+
+@pytest.mark.parametrize("ended", ["compacted", "dropped"])
+def test_a_clone_of_a_clone_in_the_middle_of_a_vacuum(ended: str) -> None:
+    """The first clone gives its files up meanwhile; the second one has them all the same."""
+
+    def prepare(store: Store) -> None:
+        make(store, "events", 1, 2).clone("first")
+        store["events"].compact(full=True)
+
+    def clone(store: Store) -> None:
+        store["first"].clone("second")
+        if ended == "dropped":
+            store.drop_table("first")
+        else:
+            store["first"].append([{"id": 3}])
+            store["first"].compact(full=True)
+        vacuum_table(store._services, "first", grace_ms=0)
+
+    def check(store: Store) -> None:
+        assert ids(store["second"]) == [1, 2]
+
+    steps = Steps(prepare, lambda store: store["events"].vacuum(grace_ms=0), clone, check)
+    assert between_requests(steps) > 10
+
+
+def test_a_vacuum_in_the_middle_of_another() -> None:
+    """Neither takes what the other one deletes for lost, though the table goes on."""
+
+    def other(store: Store) -> None:
+        store["events"].append([{"id": 3}])
+        store["events"].compact(full=True)
+        store.vacuum(grace_ms=0)
+
+    def check(store: Store) -> None:
+        assert ids(store["events"]) == [1, 2, 3]
+
+    steps = Steps(
+        lambda store: make(store, "events", 1, 2), lambda store: store.vacuum(grace_ms=0), other, check
+    )
+    assert between_requests(steps) > 10
+
+
+def test_a_clone_that_slept_too_long(store: Store, world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A vacuum may have come while nobody renewed its lease, so it does not begin."""
+    table = make(store, "events", 1)
+    real = put_clone_note
+
+    def late(*arguments: object) -> None:
+        world.clock.now += DAY
+        real(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(cloning, "put_clone_note", late)
+    with pytest.raises(ConflictError, match="longer than its lease lasts"):
+        table.clone("copy")
+    assert store.tables() == ["events"]
+
+
+def test_a_clone_whose_name_was_taken_meanwhile() -> None:
+    """It gets another log, and nothing that was written for the first one is taken for its own."""
+
+    def prepare(store: Store) -> None:
+        make(store, "events", 1)
+        make(store, "copy", 7, 8)
+        store.drop_table("copy")
+
+    def take(store: Store) -> None:
+        with suppress(TableNotFoundError, TableExistsError):
+            store.undrop_table("copy")
+            store.rename_table("copy", "away")
+
+    def check(store: Store) -> None:
+        copy = store["copy"]
+        for value in range(2, 9):
+            copy.append([{"id": value}])
+            copy._log.checkpoint()
+        assert ids(store["copy"]) == [1, 2, 3, 4, 5, 6, 7, 8]
+
+    steps = Steps(prepare, lambda store: store["events"].clone("copy"), take, check)
+    assert between_requests(steps) > 10
+
+
+def test_a_dropped_table_comes_back_though_its_first_name_was_used_again(store: Store) -> None:
+    """What is created or cloned under a name that it had before does not take its log."""
+    make(store, "events", 1)
+    store.rename_table("events", "sales")
+    store.drop_table("sales")
+    make(store, "events", 2)
+    assert ids(store.undrop_table("sales")) == [1]
+    store.drop_table("sales")
+    store.drop_table("events")
+    make(store, "other", 3).clone("events")
+    store.undrop_table("sales")
+    assert {name: ids(store[name]) for name in store} == {"events": [3], "other": [3], "sales": [1]}
 
 
 def test_a_clone_under_a_former_name(store: Store) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from soak.clocks import run_clocks
 from soak.histories import run_histories
+from soak.names import run_names
 from soak.races import run_races
 from soak.turns import some_turns, turn, turns_for
 
@@ -30,6 +31,11 @@ def test_compactions_and_writers_at_once_lose_nothing(tmp_path: Path) -> None:
 def test_wrong_clocks_lose_nothing(tmp_path: Path) -> None:
     """Machines that are days apart write to one table, and each sees every row once."""
     assert run_clocks(tmp_path, some_turns(2))["append"] > 0
+
+
+def test_names_that_change_in_the_middle_of_each_other_lose_nothing(tmp_path: Path) -> None:
+    """A step of one machine comes between two requests of another: what is there is what one order makes."""
+    assert sum(count for what, count in run_names(tmp_path, some_turns(4)).items() if "around" in what) > 0
 
 
 def test_a_history_that_went_wrong_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

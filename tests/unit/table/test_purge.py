@@ -165,3 +165,21 @@ def test_clones_and_what_they_were_made_of_keep_what_they_have_in_common(tmp_pat
             assert {it.name: it.count() for it in (table, first, second)}[one.name] == 1
         assert not [file for file in _holding(tmp_path) if "/log/" not in f"/{file}"]
         assert [it.to_pandas()["name"].tolist() for it in (table, first, second)] == [["a"]] * 3
+
+
+def test_adopted_files_that_other_tables_need_stay(tmp_path: Path) -> None:
+    """Those of clones, of the table that a clone was made of, and of whoever has adopted them too."""
+    outside = tmp_path / "outside.parquet"
+    with instar.open(tmp_path / "lake") as store:
+        pq.write_table(pa.table({"name": ["ada", SECRET]}), outside)
+        table = store.create_table("t", "name string")
+        table.adopt(outside)
+        store.create_table("same", "name string").adopt(outside)
+        clone = table.clone("copy")
+        for first, others in ((table, {"copy", "same"}), (clone, {"same"})):
+            report = first.purge(where=f"name = '{SECRET}'", adopted="delete")
+            assert report.kept[0].why.split("`")[1] in others
+        assert store["same"].count() == 2
+        report = store["same"].purge(where=f"name = '{SECRET}'", adopted="delete")
+        assert (report.files, report.kept) == ((str(outside),), ())
+        assert not outside.exists()

@@ -16,7 +16,8 @@ from instar.errors import ColumnNotFoundError, ConflictError, UsageError
 from instar.state.chunk import FILES, PLACES, TIMES
 from instar.table.housekeeping.compaction import compact_table, list_candidates
 from instar.table.housekeeping.plan import CompactionJob, CompactionReason
-from instar.table.housekeeping.vacuum import find_sharers, vacuum_table
+from instar.table.housekeeping.reach import find_sharers
+from instar.table.housekeeping.vacuum import vacuum_table
 from instar.table.layout import TABLES, table_of, table_root
 from instar.table.log.leases import LEASE_MS, live_leases
 from instar.table.log.manifest import load_parts
@@ -207,7 +208,8 @@ def _report(
     left |= {file for file in held if file not in listed and _exists(services, file)}
     live = set(load_parts(services.chunks, state, (), (FILES,)).keys)
     given_up = sorted(((listed | set(held)) & left) - live)
-    sharers = find_sharers(services, state) if given_up else {}
+    adopters = delete_adopted and not all(_is_inside(file) for file in given_up)
+    sharers = find_sharers(services, state, adopters=adopters) if given_up else {}
     leases = sorted({lease.holder for lease in live_leases(services, state.table_id)})
     kept = []
     for file in given_up:

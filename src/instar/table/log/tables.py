@@ -122,7 +122,7 @@ def create_table(
 
 
 class _NameInUseError(Exception):
-    """The log of a name is that of a table which is called otherwise now."""
+    """The log of a name is that of a table which is called otherwise now, and is there or may come back."""
 
 
 def begin_table(
@@ -138,7 +138,7 @@ def begin_table(
 
     def in_own_log(state: TableState | None) -> tuple[Step, ...]:
         _check_free(services, state, name)
-        if state is not None and not state.dropped:
+        if state is not None and (not state.dropped or (state.name != name and not state.removed)):
             raise _NameInUseError(f"the log of `{name}` is in use")
         return begin(state)
 
@@ -178,7 +178,7 @@ def find_log(services: Services, name: str) -> tuple[TableLog, TableState | None
 def drop_table(services: Services, name: str) -> None:
     """End a table, in one commit; a vacuum removes what it held."""
     log = open_log(services, name)
-    log.commit(lambda state: drop(log.check_exists(state)))
+    log.commit(lambda state: drop(_check_called(log.check_exists(state), name)))
 
 
 def undrop_table(services: Services, name: str) -> TableLog:
@@ -226,7 +226,7 @@ def rename_table(services: Services, name: str, new_name: str) -> TableLog:
     if new_name == name:
         return log
     _check_free(services, TableLog(services, new_name).refresh(), new_name, cancel=False)
-    log.commit(lambda state: begin_rename(log.check_exists(state), new_name))
+    log.commit(lambda state: begin_rename(_check_called(log.check_exists(state), name), new_name))
     try:
         if log.key != new_name:
             _point(services, new_name, log.key)
@@ -235,6 +235,13 @@ def rename_table(services: Services, name: str, new_name: str) -> TableLog:
         _cancel(log, new_name)
         raise
     return log
+
+
+def _check_called(state: TableState, name: str) -> TableState:
+    """Return a state of a table that has a name, or raise: it may have been renamed just now."""
+    if state.name != name:
+        raise TableNotFoundError(name, renamed=state.name)
+    return state
 
 
 def _follow(

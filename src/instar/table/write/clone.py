@@ -2,7 +2,7 @@
 
 The clone's metadata is its own: chunks and sheets are written anew, with places below all that the clone will
 have. Its files are those of the other table, which is told of the clone first, so that no vacuum of it takes
-them.
+them. Until the clone begins, a lease under its own id keeps what was written of it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from instar.state.manifest import stats_fields
 from instar.state.parts import Place
 from instar.state.retractions import Retraction, encode_bitmap
 from instar.storage.frame import encode_frame
-from instar.table.layout import clone_key, rollup_key
+from instar.table.layout import clone_key, rollup_key, rollups
 from instar.table.log.clone_notes import CloneNote, put_clone_note
 from instar.table.log.manifest import load_parts
 from instar.table.log.rollup import ChunkWriter
@@ -44,7 +44,7 @@ def clone_table(services: Services, log: TableLog, name: str) -> TableLog:
     check_table_name(name)
     clone_id, commit_id = services.new_id(), services.new_id()
     log.checkpoint()
-    with log.pinned(clone_id) as state:
+    with services.leases.hold(clone_id, 0, clone_id), log.pinned(clone_id) as state:
         if state.labels:
             raise UsageError(f"cannot clone `{state.name}`: it belongs to a stream, which names its tables")
         cloned = _Cloning(services, state, clone_id).state(name, commit_id)
@@ -69,6 +69,7 @@ def _begin(
     seqno = 0 if before is None else before.seqno + 1
     step = Cloned(cloned.table_id, source.name, source.seqno, source.history.latest_id, source.upper)
     steps = create_clone(before, cloned.name, step)
+    services.leases.check(cloned.table_id)
     for owner in cloned.origins:
         if services.blob.stat(clone_key(owner, cloned.table_id)) is None:
             raise ConflictError(
@@ -83,7 +84,11 @@ def _begin(
         touches_since=seqno,
     )
     data = encode_frame("rollup", f"{rolled.table_id}@{seqno}", encode_rollup(rolled))
-    services.blob.put_if_absent(rollup_key(rolled.table_id, seqno), data)
+    key = rollup_key(rolled.table_id, seqno)
+    services.blob.put(key, data)
+    # One of an attempt that others were faster than would be taken for a later rollup of the clone.
+    former = [stored.key for stored in services.blob.list(rollups(rolled.table_id)) if stored.key != key]
+    services.blob.delete(former)
     return steps
 
 
