@@ -149,12 +149,18 @@ def test_a_listing_that_is_lost_is_noticed(
     assert listing.ListingLostError.__doc__
 
 
-@pytest.mark.parametrize("setting", ["manageFilesourcePartitions", "filesourcePartitionFileCacheSize"])
-def test_no_setting_loses_the_listing(planned: SparkSession, events: Table, setting: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("spark.sql.hive.manageFilesourcePartitions", "false"),
+        ("spark.sql.hive.filesourcePartitionFileCacheSize", "0"),
+        ("spark.sql.files.ignoredPathSegmentRegex", "nothing"),
+    ],
+)
+def test_no_setting_loses_the_listing(planned: SparkSession, events: Table, name: str, value: str) -> None:
     """Spark's own cache of listings may be off: the files are handed over all the same."""
-    name = f"spark.sql.hive.{setting}"
     before = planned.conf.get(name)
-    planned.conf.set(name, "false" if setting.startswith("manage") else "0")
+    planned.conf.set(name, value)
     try:
         assert events.read(planned).count() == 11
     finally:

@@ -59,8 +59,8 @@ def parse_catalyst(
     their own names, or as `f<id>`. `zone` is the session's time zone, in which timestamps are printed.
     `lost` has what Spark does not print, by the position of the node: `evalMode` ("ANSI", "LEGACY" or
     "TRY"), `resultType` of arithmetic (if it is not the expected one, the node is not understood),
-    `escapeChar`, `hset` (members as Spark holds them: dates are days, timestamps microseconds), and `value`
-    of binary literals (bytes).
+    `escapeChar`, `hset` (members as Spark holds them: dates are days, timestamps microseconds) or `ranges`
+    (pairs of integers, one of which every member is within), and `value` of binary literals (bytes).
     """
     try:
         node = read_nodes(text, lost)
@@ -203,6 +203,10 @@ def _subquery(_: CatalystReader, __: Node) -> Expression:
 def _in_set(reader: CatalystReader, node: Node) -> Expression:
     members = node.fields.get("hset")
     value = reader.read(node.children[0])
+    ranges = node.fields.get("ranges")
+    if ranges and value.type is not None:
+        given = [Literal(first, value.type, last) for first, last in ranges]
+        return Call(Function.IN, (value, *given), BOOLEAN)
     if not isinstance(members, list | tuple | set | frozenset) or value.type is None:
         return Anything("InSet", BOOLEAN)
     args = [value, *(held_literal(str(member), value.type, reader.zone) for member in members)]

@@ -12,6 +12,8 @@ from functools import cached_property
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
+
 from instar.skipping import Call, Function, Literal, parse_catalyst
 from instar.skipping.expression import BOOLEAN
 from instar.spark.native.names import by_column_name
@@ -27,6 +29,11 @@ __all__ = ["Filters"]
 
 _SEPARATOR: Final = "\x1f\x1e\x1f"
 _MAX_SET: Final = 10_000
+"""How many values of a set are told one by one."""
+_LARGEST_SET: Final = 5_000_000
+_MOST_RANGES: Final = 64
+_WHOLE: Final = frozenset(["byte", "short", "integer", "long", "date", "timestamp", "timestamp_ntz"])
+"""Types whose values a set holds as integers."""
 _ARITHMETIC: Final = re.compile(r"\.(Add|Subtract|Multiply|Divide|IntegralDivide|Remainder|Pmod)$")
 
 
@@ -129,10 +136,24 @@ def _members(expression: Any) -> Mapping[str, Any]:  # noqa: ANN401
     """Print a set as Spark holds its members: dates in days, timestamps in microseconds."""
     members = expression.hset()
     size = members.size()
-    if size > _MAX_SET or members.contains(None):
+    if not size:
+        return {"hset": []}
+    if size > _LARGEST_SET or members.contains(None):
         return {}
     texts = members.mkString(_SEPARATOR).split(_SEPARATOR)
-    return {"hset": texts} if len(texts) == size else {}
+    if len(texts) != size:
+        return {}
+    return {"hset": texts} if size <= _MAX_SET else _ranges(expression.child().dataType().typeName(), texts)
+
+
+def _ranges(kind: str, texts: Sequence[str]) -> Mapping[str, Any]:
+    """Take a large set of integers as the ranges between its widest gaps; of other types nothing is said."""
+    if kind not in _WHOLE:
+        return {}
+    numbers = np.sort(np.array(texts, np.int64))
+    gaps = np.sort(np.argsort(np.diff(numbers.astype(np.float64)))[1 - _MOST_RANGES :])
+    firsts, lasts = numbers[np.append(0, gaps + 1)], numbers[np.append(gaps, len(numbers) - 1)]
+    return {"ranges": list(zip(firsts.tolist(), lasts.tolist(), strict=True))}
 
 
 def _bytes(expression: Any) -> Mapping[str, Any]:  # noqa: ANN401

@@ -147,6 +147,11 @@ class Interfaces:
         return self.datasources.parquet.ParquetUtils
 
     @cached_property
+    def codegen(self) -> Any:  # noqa: ANN401 -- a Java class
+        """Whether Spark compiles a plan."""
+        return self.gateway.jvm.org.apache.spark.sql.execution.WholeStageCodegenExec
+
+    @cached_property
     def relation(self) -> Any:  # noqa: ANN401 -- a Java class
         """A table in a plan."""
         return self.datasources.v2.DataSourceV2Relation
@@ -233,6 +238,25 @@ class Interfaces:
     def connector(self) -> Any:  # noqa: ANN401 -- a Java package
         """The package of Spark's interfaces."""
         return self.gateway.jvm.org.apache.spark.sql.connector
+
+    def references(self, names: Sequence[str]) -> Any:  # noqa: ANN401 -- a Java array
+        """Return columns by their names, all in a few calls: as a bucketed table would name them."""
+        if not names:
+            return self.nothing["references"]
+        seq = self.gateway.seq
+        spec = self.gateway.jvm.org.apache.spark.sql.catalyst.catalog.BucketSpec(1, seq(names), seq([]))
+        helper = self.gateway.jvm.org.apache.spark.sql.connector.catalog.CatalogV2Implicits.BucketSpecHelper
+        return helper(spec).asTransform().references()
+
+    @cached_property
+    def in_set(self) -> Any:  # noqa: ANN401 -- a Java class
+        """A test whether a value is one of many."""
+        return self.gateway.jvm.org.apache.spark.sql.catalyst.expressions.InSet
+
+    @cached_property
+    def wrap_array(self) -> Any:  # noqa: ANN401 -- a Java method
+        """Make a Scala sequence of an array."""
+        return self.gateway.jvm.scala.Predef.genericWrapArray
 
     @cached_property
     def nothing(self) -> Mapping[str, Any]:

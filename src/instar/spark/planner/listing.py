@@ -16,9 +16,11 @@ if TYPE_CHECKING:
     from instar.spark.planner.columns import Columns
     from instar.spark.planner.interfaces import Interfaces
 
-__all__ = ["ListingLostError", "parquet_scan"]
+__all__ = ["ListingLostError", "is_columnar", "parquet_scan"]
 
 _ROOT: Final = "file:/instar"
+_LOOKUP: Final = {"recursiveFileLookup": "true", "ignoredPathSegmentRegex": "^[._]"}
+"""How an index takes files; with a pattern that is not its usual one, it would ignore what it is told."""
 
 
 class ListingLostError(Exception):
@@ -59,6 +61,16 @@ def parquet_scan(
     )
 
 
+def is_columnar(interfaces: Interfaces, schema: Any) -> bool:  # noqa: ANN401 -- Spark's schema
+    """Whether Spark reads columns of a schema in batches, as it would say for each file itself."""
+    conf = interfaces.conf.get()
+    return bool(
+        interfaces.parquet_utils.isBatchReadSupportedForSchema(conf, schema)
+        and conf.wholeStageEnabled()
+        and not interfaces.codegen.isTooManyFields(conf, schema)
+    )
+
+
 def _index(interfaces: Interfaces, files: Sequence[tuple[str, int]]) -> Any:  # noqa: ANN401 -- a Java object
     """Return an index that holds these files and no others, without having looked for any."""
     gateway = interfaces.gateway
@@ -69,7 +81,7 @@ def _index(interfaces: Interfaces, files: Sequence[tuple[str, int]]) -> Any:  # 
     index = interfaces.file_index(
         gateway.session,
         gateway.seq([root]),
-        gateway.options({"recursiveFileLookup": "true"}),
+        gateway.options(_LOOKUP),
         gateway.none(),
         cache,
         interfaces.no_partitions,

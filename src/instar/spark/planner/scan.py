@@ -1,23 +1,30 @@
 """`PartScan`: the parts of a table that one place of a plan reads, and which columns, as Spark's `Scan`.
 
-Which parts are needed is decided once, when Spark first asks for sizes or for partitions.
+Which parts are needed is decided once, when Spark first asks for sizes or for partitions. A join may prune
+more of them when it runs. That holds for what Spark asks for next, in the same thread, and for nothing else:
+several places of a plan may share one scan, and not all of them need have the join.
 """
 
 from __future__ import annotations
 
 import re
 import threading
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from dataclasses import replace
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from instar.skipping import Conjunct
 from instar.spark.native.relay import relayed
+from instar.spark.native.scan_source import Chosen
 from instar.spark.planner.interfaces import Feature
-from instar.spark.planner.listing import parquet_scan
+from instar.spark.planner.joins import runtime_conditions
+from instar.spark.planner.listing import is_columnar, parquet_scan
 from instar.spark.planner.objects import PlannerObject
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from instar.spark.native.filters import Filters
-    from instar.spark.native.scan_source import Chosen
     from instar.spark.planner.columns import Columns
     from instar.spark.planner.interfaces import Interfaces
     from instar.spark.planner.table import PlannedTable
@@ -29,16 +36,26 @@ __all__ = ["PartBatch", "PartScan", "PartStatistics"]
 _ID: Final = re.compile(r"(?<=\w)#\d+L?")
 
 
+class Pruned(NamedTuple):
+    """What joins left of the parts, by which conditions."""
+
+    parts: PartSet
+    conditions: tuple[Conjunct, ...]
+
+
 class PartScan(PlannerObject):
     """One scan."""
 
     def __init__(self, table: PlannedTable, columns: Columns, filters: Filters) -> None:
-        super().__init__(Feature.SCAN.interfaces[3:4])
+        super().__init__([*Feature.SCAN.interfaces[3:4], *table.implemented(Feature.JOINS)])
         self._table = table
         self._columns = columns
         self._filters = filters
         self._lock = threading.Lock()
         self._schema = table.gateway.schema(columns.shown_json)
+        self._pending: dict[int, Chosen] = {}
+        self._pruned: Pruned | None = None
+        self._reader: Any = None
 
     @cached_property
     def identity(self) -> str:
@@ -62,8 +79,12 @@ class PartScan(PlannerObject):
         return self._table.source.choose(self._table.source.plan, self._filters)
 
     def report(self) -> ScanReport:
-        """Report on the parts that the filters need."""
-        return self._table.source.report(self._filters)
+        """Report on the parts that the filters need, and on what joins left of them when they last ran."""
+        report = self._table.source.report(self._filters)
+        if self._pruned is None:
+            return report
+        parts = self._pruned.parts
+        return replace(report, read=len(parts), bytes_read=parts.bytes, joins=self._pruned.conditions)
 
     # Spark's interface.
 
@@ -74,12 +95,47 @@ class PartScan(PlannerObject):
     def description(self) -> str:
         """Say in plans what is read."""
         filters = ", ".join(str(own.toString()) for own in self._filters.expressions)
-        return f"{self._table.label}, filters: [{filters}]"
+        told = f"location: [{self._table.label}], filters: [{filters}]"
+        if self._pruned is None:
+            return told
+        left = f"{len(self._pruned.parts):,} of {len(self.chosen.parts):,} parts"
+        return f"{told}, joins left {left}: [{', '.join(own.text for own in self._pruned.conditions)}]"
 
     @relayed
     def toBatch(self) -> PartBatch:  # noqa: N802
         """Return the parts to read."""
-        return PartBatch(self)
+        pruned = None
+        if self._pending:
+            pruned = self._pending.pop(self.interfaces.thread.currentThread().getId(), None)
+        return PartBatch(self, pruned)
+
+    @relayed
+    def filterAttributes(self) -> Any:  # noqa: ANN401, N802
+        """Return the columns that joins may prune by: all that have bounds."""
+        return self._table.references(self._columns)
+
+    def fullyPushedFilterAttributes(self) -> Any:  # noqa: ANN401, N802
+        """Say that rows have to be looked at, whatever the column."""
+        return self.interfaces.nothing["references"]
+
+    @relayed
+    def filter(self, expressions: Any) -> None:  # noqa: ANN401
+        """Prune by what a join, or a subquery, has found out: for the batch that is asked for next."""
+        conditions = runtime_conditions(self.interfaces, expressions)
+        if not conditions:
+            return
+        chosen, checks, told = self.chosen, [], []
+        for condition in conditions:
+            filters = self._table.filters(self._table.gateway.seq([condition.expression]))
+            before = len(chosen.parts)
+            chosen = self._table.source.choose(self._table.source.plan, filters, chosen.parts)
+            checks.append(chosen.check)
+            told.append(Conjunct(self._table.told(condition.text), before - len(chosen.parts)))
+        with self._lock:
+            self._pruned = Pruned(chosen.parts, tuple(told))
+            checks.append(self._chosen.check)
+            thread = self.interfaces.thread.currentThread().getId()
+            self._pending[thread] = Chosen(chosen.parts, partial(_check_all, checks))
 
     def toMicroBatchStream(self, _: str) -> None:  # noqa: N802
         """Refuse: tables are streamed by `readStream.format("instar")`."""
@@ -99,11 +155,12 @@ class PartScan(PlannerObject):
 
     def columnarSupportMode(self) -> Any:  # noqa: ANN401, N802
         """Say whether Spark reads these columns in batches."""
+        return self._columnar
+
+    @cached_property
+    def _columnar(self) -> Any:  # noqa: ANN401 -- a Java object
         stored = self._table.gateway.schema(self._columns.stored_json)
-        batches = self.interfaces.parquet_utils.isBatchReadSupportedForSchema(
-            self.interfaces.conf.get(), stored
-        )
-        return self.interfaces.columnar[bool(batches)]
+        return self.interfaces.columnar[is_columnar(self.interfaces, stored)]
 
     @relayed
     def estimateStatistics(self) -> PartStatistics:  # noqa: N802
@@ -133,9 +190,15 @@ class PartScan(PlannerObject):
             if parts is None
             else [file for group in self._table.source.groups(parts) for file in group.files]
         )
-        return parquet_scan(
+        self._reader = parquet_scan(
             self.interfaces, files, self._table.whole, self._columns, self._filters.expressions
         )
+        return self._reader
+
+    @property
+    def reader(self) -> Any:  # noqa: ANN401 -- a Java object
+        """Spark's scan, whatever its files: it reads all alike."""
+        return self.scan_of(None) if self._reader is None else self._reader
 
     def partitions_of(self, chosen: Chosen) -> Any:  # noqa: ANN401 -- a Java array
         """Check what is about to be read, and return it as partitions."""
@@ -145,27 +208,33 @@ class PartScan(PlannerObject):
         return self.scan_of(chosen.parts).planInputPartitions()
 
 
-class PartBatch(PlannerObject):
-    """The parts of a scan, which are listed only if Spark asks for them."""
+def _check_all(checks: Sequence[Callable[[], None]]) -> None:
+    for check in checks:
+        check()
 
-    def __init__(self, scan: PartScan) -> None:
+
+class PartBatch(PlannerObject):
+    """The parts of a scan, or those that a join left, which are listed only if Spark asks for them."""
+
+    def __init__(self, scan: PartScan, pruned: Chosen | None = None) -> None:
         super().__init__(Feature.SCAN.interfaces[4:5])
         self._scan = scan
+        self._pruned = pruned
 
     @property
     def identity(self) -> str:
-        """What the scan is."""
-        return self._scan.identity
+        """What the scan is. What a join left is nobody else's."""
+        return self._scan.identity if self._pruned is None else f"{self._scan.identity} {self._number}"
 
     @relayed
     def planInputPartitions(self) -> Any:  # noqa: ANN401, N802 -- Spark's interface
         """Return the partitions that tasks read."""
-        return self._scan.partitions_of(self._scan.chosen)
+        return self._scan.partitions_of(self._scan.chosen if self._pruned is None else self._pruned)
 
     @relayed
     def createReaderFactory(self) -> Any:  # noqa: ANN401, N802
         """Return Spark's own reader."""
-        return self._scan.scan_of(None).createReaderFactory()
+        return self._scan.reader.createReaderFactory()
 
 
 class PartStatistics(PlannerObject):

@@ -8,6 +8,7 @@ people call them. `is_planned` says whether a session wants this, and whether th
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame
@@ -51,6 +52,7 @@ __all__ = [
 _SETTING: Final = "instar.planner"
 _AUTO: Final = "auto"
 _FILES: Final = "files"
+_ATTRIBUTE: Final = re.compile(r"\b(\w+)#\d+L?\b")
 
 
 def physical_columns(fields: Sequence[Field], widened: frozenset[int]) -> Columns:
@@ -77,6 +79,7 @@ class PlannedTable(PlannerObject):
         self.interfaces: Interfaces = interfaces_of(gateway)
         self._schema = gateway.schema(columns.shown_json)
         self._width = self._schema.defaultSize()
+        self._references: dict[tuple[str, ...], Any] = {}
 
     @property
     def identity(self) -> str:
@@ -86,6 +89,22 @@ class PlannedTable(PlannerObject):
     def filters(self, sequence: Any) -> Filters:  # noqa: ANN401 -- a Scala sequence
         """Return filters on columns as files have them."""
         return Filters(self.gateway, renamed(self.interfaces, self.whole, sequence))
+
+    def told(self, text: str) -> str:
+        """Return an expression as Spark prints it with the names that people know."""
+        columns = self.origin().columns
+        return _ATTRIBUTE.sub(lambda found: columns.get(found[1], found[1]), text)
+
+    def implemented(self, feature: Feature) -> tuple[str, ...]:
+        """Return the interfaces of a feature, if this Spark has them."""
+        return feature.interfaces if why_not_planned(self.gateway, feature) is None else ()
+
+    def references(self, columns: Columns) -> Any:  # noqa: ANN401 -- a Java array
+        """Return those of some columns that may have bounds, as Spark refers to them."""
+        names = tuple(own["name"] for own in columns.shown if isinstance(own["type"], str))
+        if names not in self._references:
+            self._references[names] = self.interfaces.references(names)
+        return self._references[names]
 
     def origin(self) -> TableOrigin:
         """Return the table by the names that others know, with its columns as Spark knows them."""

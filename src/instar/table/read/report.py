@@ -53,6 +53,8 @@ class ScanReport:
     parts: tuple[PartReport, ...] = ()
     skipping: str = "on"
     """The mode of the scan: in `off` and `audit` everything is read, whatever the filter needs."""
+    joins: tuple[Conjunct, ...] = ()
+    """What joins and subqueries brought when the query last ran, and how many parts each excluded then."""
 
     @property
     def skipped(self) -> int:
