@@ -154,5 +154,17 @@ def bench_compact(
     _measure("compact", full, quick, json, directory)
 
 
+@app.command("cloud")
+def bench_cloud(
+    *,
+    full: FullOption = False,
+    quick: QuickOption = False,
+    json: JsonOption = False,
+    directory: DirectoryOption = None,
+) -> None:
+    """Count requests to S3 beside the peers, and read a table on S3 with Spark beside plain Parquet."""
+    _measure("cloud", full, quick, json, directory)
+
+
 if __name__ == "__main__":
     app()

@@ -21,7 +21,7 @@ class CountingBlob:
 
     def __getattr__(self, name: str) -> Any:  # noqa: ANN401 -- whatever the blob has of that name
         found = getattr(self._blob, name)
-        if name in {"url", "location"}:
+        if name in {"url", "location", "seeks", "settings"}:
             return found
 
         def call(*arguments: Any, **options: Any) -> Any:  # noqa: ANN401 -- passed on as they are

@@ -95,6 +95,10 @@ class UnreliableBlob:
         return self._blob.url
 
     @property
+    def seeks(self) -> bool:
+        return self._blob.seeks
+
+    @property
     def settings(self) -> Mapping[str, str]:
         return self._blob.settings
 

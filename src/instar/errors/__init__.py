@@ -11,6 +11,7 @@
     │   ├── DataMismatchError           data that does not fit the table; says column, row and why
     │   ├── MissingExtraError           something that has to be installed is not: says what
     │   ├── FileSystemMissingError      Spark cannot open the store's files: the package to add
+    │   ├── WorkerVersionError          Spark's workers have another instar than the driver: install the same
     │   └── FormatTooNewError           written by a newer instar: upgrade
     ├── NotFoundError                   name something that exists
     │   ├── StoreNotFoundError
@@ -96,6 +97,7 @@ from instar.errors.usage import (
     MissingExtraError,
     UnsupportedTypeError,
     UsageError,
+    WorkerVersionError,
 )
 
 __all__ = [
@@ -142,6 +144,7 @@ __all__ = [
     "UpperMismatchError",
     "UsageError",
     "VersionConflictError",
+    "WorkerVersionError",
     "WriterFencedError",
     "disposition",
 ]

@@ -21,6 +21,7 @@ __all__ = [
     "MissingExtraError",
     "UnsupportedTypeError",
     "UsageError",
+    "WorkerVersionError",
 ]
 
 
@@ -183,6 +184,25 @@ def _with_caret(problem: str, text: str | None, position: int | None) -> str:
     number = text.count("\n", 0, position) + 1
     column = position - start
     return f"{problem}\n  line {number}, column {column + 1}:\n    {line}\n    {' ' * column}^"
+
+
+class WorkerVersionError(UsageError):
+    """Spark's workers have another instar than the driver, or none."""
+
+    code = "worker-version"
+
+    def __init__(self, found: str | None, expected: str) -> None:
+        self.found = found
+        self.expected = expected
+        has = "no instar" if found is None else f"instar {found}"
+        super().__init__(
+            f"Spark's workers have {has}, and the driver has instar {expected}: workers must understand what "
+            f"the driver plans. Install instar {expected} for the Python that workers run (PYSPARK_PYTHON), "
+            "or use the driver's version"
+        )
+
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return type(self), (self.found, self.expected)
 
 
 class FileSystemMissingError(UsageError):

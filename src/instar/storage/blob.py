@@ -53,6 +53,10 @@ class Blob(Protocol):
     def settings(self) -> Mapping[str, str]:
         """How it was opened, such as `aws_region`: what Spark has to be told to find the same objects."""
 
+    @property
+    def seeks(self) -> bool:
+        """Whether a list that starts after a key costs nothing for the keys before it: it is one request."""
+
     def location(self, key: str) -> str:
         """Return where the object is for others, such as Spark: an absolute path or a URL."""
 

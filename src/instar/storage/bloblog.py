@@ -32,6 +32,10 @@ it. So whoever finds the end for the first time looks further on. A short log is
 gap. In a long one, entries at growing distances tell of a gap, unless the log has only grown meanwhile: it
 is found if at least as many entries follow it as are missing.
 
+**Requests.** Where a list can begin anywhere, one that begins behind the last known entry tells what is new
+and, because markers of the floor sort after entries, the floor as well: it is looked at no sooner than the
+entries. Directories are listed whole, so there single objects are looked for.
+
 All this assumes a linearizable blob store, which directories, S3, Google Cloud Storage and Azure are.
 """
 
@@ -66,9 +70,9 @@ _BEYOND = (2, 3, 5, 9, 17, 33)
 class BlobConsensus:
     """The `Consensus` that keeps its logs in a blob store; the module explains how.
 
-    A handle remembers how far it has seen each log, so looking for news costs a read that misses and a
-    look at the floor. A fresh handle lists the log if it is short; otherwise it starts from the hint and
-    gallops.
+    A handle remembers how far it has seen each log, so looking for news costs one list, or a read that
+    misses and a look at the floor. A fresh handle lists the log if it is short; otherwise it starts from the
+    hint, and lists or gallops.
     """
 
     def __init__(self, blob: Blob) -> None:
@@ -105,7 +109,14 @@ class BlobConsensus:
         log = _directory(key)
         start = max(from_seqno, 0)
         while True:
-            found = self._read_run(log, start, limit)
+            wanted = limit
+            if limit is None and self._blob.seeks:
+                seqnos, floor = self._list_log(log, start)
+                start = max(start, floor)
+                wanted = _run_length(seqnos, start)
+                if not wanted:
+                    return []
+            found = self._read_run(log, start, wanted)
             floor = self._floor(log)
             if floor <= start:
                 if found:
@@ -137,8 +148,8 @@ class BlobConsensus:
         start = self._seen.get(log)
         if start is None:
             start = self._hint(log)
-            if not start:
-                return self._last_of_short(log, most)
+        if not start or self._blob.seeks:
+            return self._last_listed(log, start, most)
         while True:
             last = self._gallop(log, start)
             data = self._blob.find(_entry(log, last))
@@ -154,15 +165,18 @@ class BlobConsensus:
                 return []
             start = floor  # entries were cut off meanwhile, or the hint was wrong
 
-    def _last_of_short(self, log: str, most: int) -> list[Versioned]:
-        """Find the end of a log without a hint, which is short, by listing it.
+    def _last_listed(self, log: str, start: int, most: int) -> list[Versioned]:
+        """Find the end of a log by listing it from where it has probably been, or whole if it is short.
 
         Entries that were there all the while are in the list, and so is the one that was last as it began,
         unless it was cut off. So the last one listed was the last of the log at some moment of the call, if
         it is not below a floor that is read afterwards.
         """
         while True:
-            seqnos, before = self._list_log(log)
+            seqnos, before = self._list_log(log, start)
+            if start and before <= start and start not in seqnos:
+                start = 0  # the hint was wrong, or the log is gone
+                continue
             wanted = seqnos if len(seqnos) <= most else seqnos[-1:]
             found = self._blob.find_many([_entry(log, seqno) for seqno in wanted]) if wanted else []
             floor = self._floor(log)
@@ -170,7 +184,7 @@ class BlobConsensus:
                 continue  # entries were cut off meanwhile
             if not seqnos and not floor:
                 return []
-            self._check_run(log, floor, seqnos)
+            self._check_run(log, max(floor, start), seqnos)
             entries = []
             for seqno, data in zip(wanted, found, strict=True):
                 if data is None:
@@ -179,9 +193,10 @@ class BlobConsensus:
             self._remember(log, seqnos[-1])
             return entries
 
-    def _list_log(self, log: str) -> tuple[list[int], int]:
-        """List a log: the entries from its floor up, and the floor."""
-        names = [stored.key.removeprefix(f"{log}/") for stored in self._blob.list(log)]
+    def _list_log(self, log: str, start: int = 0) -> tuple[list[int], int]:
+        """List a log: the entries from a seqno on, or from its floor, and the floor."""
+        after = _entry(log, start - 1) if start else None
+        names = [stored.key.removeprefix(f"{log}/") for stored in self._blob.list(log, after)]
         floor = max(_numbers(name.removeprefix("floor/") for name in names if "/" in name), default=0)
         return [seqno for seqno in _numbers(names) if seqno >= floor], floor
 
@@ -244,8 +259,7 @@ class BlobConsensus:
         """
         entry = _entry(log, seqno)
         try:
-            follows = seqno == 0 or self._exists(log, seqno - 1)
-            floor = self._floor(log)
+            follows, floor = self._look_behind(log, seqno)
         except StorageError as error:
             why = f"it was written, but could not be confirmed: {error}"
             raise StorageTimeoutError(f"appending {self._blob.location(entry)}", why) from error
@@ -260,6 +274,15 @@ class BlobConsensus:
                 self._blob.delete([entry])
             return False
         return True
+
+    def _look_behind(self, log: str, seqno: int) -> tuple[bool, int]:
+        """Return whether the entry before one is there, and then the floor."""
+        if self._blob.seeks:
+            seqnos, floor = self._list_log(log, max(seqno - 1, 0))
+            if not seqno or seqno - 1 in seqnos or floor >= seqno:
+                return True, floor
+        # A list need not have what comes or goes meanwhile.
+        return seqno == 0 or self._exists(log, seqno - 1), self._floor(log)
 
     def _floor(self, log: str) -> int:
         names = [stored.key.rpartition("/")[2] for stored in self._blob.list(f"{log}/floor")]
@@ -289,6 +312,11 @@ def _directory(key: str) -> str:
 
 def _entry(log: str, seqno: int) -> str:
     return f"{log}/{seqno:020d}"
+
+
+def _run_length(seqnos: Sequence[int], start: int) -> int:
+    """Return how many seqnos follow one another from one on."""
+    return next((at for at, seqno in enumerate(seqnos) if seqno != start + at), len(seqnos))
 
 
 def _numbers(names: Iterable[str]) -> list[int]:

@@ -61,6 +61,10 @@ class DirectoryBlob:
         return self._root
 
     @property
+    def seeks(self) -> bool:
+        return False
+
+    @property
     def settings(self) -> Mapping[str, str]:
         return {}
 

@@ -137,6 +137,10 @@ class ObjectBlob:
         return self._url
 
     @property
+    def seeks(self) -> bool:
+        return True
+
+    @property
     def settings(self) -> Mapping[str, str]:
         cloud = _CLOUDS.get(self._url.partition(":")[0], "")
         found = {name.lower(): text for name, text in os.environ.items() if name.startswith(cloud.upper())}

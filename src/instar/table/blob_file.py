@@ -15,14 +15,19 @@ __all__ = ["BlobFile"]
 
 
 class BlobFile(io.RawIOBase):
-    """A stored object as a file: every read is a request for a range."""
+    """A stored object as a file: every read is a request for a range.
 
-    def __init__(self, blob: Blob, key: str, size: int) -> None:
+    With `whole`, the first read fetches everything: of a small object that takes no longer than a range.
+    """
+
+    def __init__(self, blob: Blob, key: str, size: int, *, whole: bool = False) -> None:
         super().__init__()
         self._blob = blob
         self._key = key
         self._size = size
         self._at = 0
+        self._whole = whole
+        self._data: bytes | None = None
 
     def readable(self) -> bool:
         return True
@@ -44,6 +49,13 @@ class BlobFile(io.RawIOBase):
     def read(self, size: int | None = -1) -> bytes:
         left = max(0, self._size - self._at)
         length = left if size is None or size < 0 else min(size, left)
-        data = self._blob.get_ranges(self._key, [(self._at, length)])[0] if length else b""
+        data = self._fetch(self._at, length) if length else b""
         self._at += length
         return data
+
+    def _fetch(self, start: int, length: int) -> bytes:
+        if not self._whole:
+            return self._blob.get_ranges(self._key, [(start, length)])[0]
+        if self._data is None:
+            self._data = self._blob.get_ranges(self._key, [(0, self._size)])[0]
+        return self._data[start : start + length]

@@ -1,6 +1,6 @@
 """The whole tour on a store at `s3://`, with executors that are processes of their own.
 
-usage: run_on_s3.py URL OPTIONS [JARS]; OPTIONS is JSON, and prints one JSON value with what happened.
+usage: run_on_s3.py URL OPTIONS; OPTIONS is JSON, and prints one JSON value with what happened.
 """
 
 from __future__ import annotations
@@ -16,20 +16,8 @@ from pyspark.sql import SparkSession
 
 import instar
 
-OLD_UNITS = {
-    "threads.keepalivetime": 60,
-    "connection.establish.timeout": 5000,
-    "connection.timeout": 200_000,
-    "connection.ttl": 300_000,
-    "connection.request.timeout": 0,
-    "multipart.purge.age": 86_400,
-    "retry.interval": 500,
-    "retry.throttle.interval": 100,
-}
-"""Settings whose defaults have units in the Hadoop that Spark ships, which this older S3A cannot read."""
 
-
-def main(url: str, options: dict[str, str], jars: str | None) -> None:
+def main(url: str, options: dict[str, str]) -> None:
     """Do it all in one session, for starting one takes longer than everything else."""
     builder = (
         SparkSession.builder.master("local-cluster[2,1,1024]")
@@ -40,21 +28,17 @@ def main(url: str, options: dict[str, str], jars: str | None) -> None:
         .config("spark.executor.memory", "512m")
         .config("spark.executorEnv.PYTHONPATH", os.pathsep.join(sys.path))
     )
-    if jars:
-        builder = builder.config("spark.jars", jars)
-        for name, value in OLD_UNITS.items():
-            builder = builder.config(f"spark.hadoop.fs.s3a.{name}", str(value))
     spark = builder.getOrCreate()
     seen: dict[str, Any] = {}
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        tour(spark, instar.open(url, options=options), seen, native=bool(jars))
+        tour(spark, instar.open(url, options=options), seen)
     seen["warnings"] = [str(one.message) for one in told if "file system" in str(one.message)]
     sys.stdout.write(json.dumps(seen) + "\n")
     spark.stop()
 
 
-def tour(spark: SparkSession, store: instar.Store, seen: dict[str, Any], *, native: bool) -> None:
+def tour(spark: SparkSession, store: instar.Store, seen: dict[str, Any]) -> None:
     """Append, evolve, read, skip, delete, upsert, listen and query."""
     table = store.create_table("t", "id bigint, s string", key=["id"], order_by=["id"])
     table.append(pa.table({"id": range(100), "s": [f"a{n}" for n in range(100)]}))
@@ -65,13 +49,11 @@ def tour(spark: SparkSession, store: instar.Store, seen: dict[str, Any], *, nati
     chosen = frame.where("id >= 150")
     seen["chosen"] = chosen.count()
     seen["plan"] = chosen._jdf.queryExecution().toString()
-    if native:
-        seen["parts"] = [(report.read, report.total) for report in instar.scan_reports(chosen)]
     try:
         table.delete("id = 7", spark)
     except instar.errors.FileSystemMissingError as error:
         seen["delete"] = str(error)
-        table.delete("id = 7")
+    table.delete("id = 7")
     table.upsert(pa.table({"id": [8], "name": ["changed"], "n": pa.array([1], pa.int32())}))
     instar.register(spark, store)
     seen["view"] = [tuple(row) for row in spark.sql("select count(*), sum(n) from t").collect()]
@@ -79,4 +61,4 @@ def tour(spark: SparkSession, store: instar.Store, seen: dict[str, Any], *, nati
 
 
 if __name__ == "__main__":
-    main(sys.argv[1], json.loads(sys.argv[2]), sys.argv[3] if len(sys.argv) > 3 else None)
+    main(sys.argv[1], json.loads(sys.argv[2]))

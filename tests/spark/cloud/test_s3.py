@@ -1,4 +1,4 @@
-"""A store at `s3://` on Spark: with Hadoop's S3A, and without any file system for it."""
+"""A store at `s3://` on a Spark without any file system for it; `tests/spark/cluster` has Hadoop's S3A."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from tests.servers import s3
-from tests.spark.cloud.s3a import s3a_jars
 
 if TYPE_CHECKING:
     from testbed.servers import S3Server
@@ -25,12 +24,12 @@ SECRET = "not-to-be-seen-5b1e"
 pytestmark = [pytest.mark.spark, pytest.mark.timeout(600)]
 
 
-def run(s3: S3Server, jars: str | None) -> tuple[dict[str, Any], str]:
+def run(s3: S3Server) -> tuple[dict[str, Any], str]:
     """Run the tour in a process that has no credentials in its environment; return what it saw and logged."""
     environment = {name: text for name, text in os.environ.items() if not name.startswith("AWS_")}
     environment |= {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     options = {**s3.options, "AWS_SECRET_ACCESS_KEY": SECRET}
-    command = [sys.executable, str(SCRIPT), s3.url(), json.dumps(options), *([jars] if jars else [])]
+    command = [sys.executable, str(SCRIPT), s3.url(), json.dumps(options)]
     done = subprocess.run(command, check=False, capture_output=True, text=True, env=environment, timeout=550)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1]), done.stderr
@@ -44,20 +43,9 @@ def check_rows(seen: dict[str, Any]) -> None:
     assert seen["changes"] == 200 + 1 + 2
 
 
-def test_spark_reads_a_store_on_s3_by_s3a(s3: S3Server) -> None:
-    """Paths are s3a's; endpoint and credentials of the store reach executors, and are shown to nobody."""
-    seen, logged = run(s3, s3a_jars())
-    check_rows(seen)
-    assert seen["warnings"] == []
-    assert "delete" not in seen
-    assert all(read < total for read, total in seen["parts"])
-    assert "FileScan parquet" in seen["plan"]
-    assert SECRET not in seen["plan"] + logged
-
-
 def test_without_a_file_system_workers_read_a_store_on_s3(s3: S3Server) -> None:
     """The rows are right, one warning names the package to add, and changes on Spark say the same."""
-    seen, logged = run(s3, None)
+    seen, logged = run(s3)
     check_rows(seen)
     (told,) = seen["warnings"]
     assert "spark.jars.packages=org.apache.hadoop:hadoop-aws:" in told

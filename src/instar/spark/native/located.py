@@ -15,7 +15,7 @@ from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
 from instar.spark.native.relation import parts_frame, show
 from instar.spark.native.scan_source import Branch, SnapshotSource
-from instar.spark.workers import map_in_arrow
+from instar.spark.workers import collect, map_in_arrow
 from instar.state.retractions import encode_bitmap
 
 if TYPE_CHECKING:
@@ -60,7 +60,7 @@ def positions_of(frame: DataFrame, plan: SnapshotPlan) -> dict[Place, BitMap]:
     places = frame.select(F.col(PART), F.col(ROW).cast("long"))
     rows = map_in_arrow(places, _as_bitmaps, "part int, rows binary")
     found: dict[int, BitMap] = {}
-    for part, data in rows.collect():
+    for part, data in collect(rows):
         found.setdefault(part, BitMap()).update(BitMap.deserialize(bytes(data)))
     return {plan.scan.place(part): positions for part, positions in found.items()}
 

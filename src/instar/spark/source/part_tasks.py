@@ -14,6 +14,7 @@ from pyspark.sql.types import StructType
 from instar.errors import UsageError
 from instar.parts import TS
 from instar.schema import spark_json
+from instar.spark.workers import check_version, own_version
 from instar.table.read.listen import read_taken
 from instar.table.read.rows import merge_updates, read_written
 
@@ -60,6 +61,7 @@ class ScanTask(InputPartition):
         self.parts = parts
         self.reader = reader
         self.condition = condition
+        self.planned_by = own_version()
 
 
 class ChangesTask(ScanTask):
@@ -91,6 +93,8 @@ class MergeTask(ScanTask):
 
 def read_task(task: InputPartition) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a task, under the reader's names."""
+    if isinstance(task, ScanTask):
+        check_version(task.planned_by)
     match task:
         case ChangesTask(times=(since, upper)):
             for batch in _read(task, task.reader, updates=True):

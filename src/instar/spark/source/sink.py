@@ -16,6 +16,7 @@ from pyspark.sql.datasource import DataSourceArrowWriter, DataSourceStreamArrowW
 from instar.errors import DataMismatchError, UsageError
 from instar.parts import TS, PartLimits
 from instar.reporting import RunOutput, reported
+from instar.spark.workers import check_version, own_version
 from instar.spark.write.incoming import has_months, incoming_schema
 from instar.spark.write.store import conformed
 from instar.stream.stamp import dataset_name
@@ -49,6 +50,7 @@ class BegunWrite(NamedTuple):
     evolved: Schema | None
     updates: bool
     lease: Lease
+    planned_by: str
 
 
 @dataclass
@@ -72,7 +74,8 @@ def begin_sink(options: TableOptions, schema: StructType) -> BegunWrite:
         writer = resolve_writer(state, incoming, evolution=evolution, updates=updates)
         lease = services.leases.grant(state.table_id, state.base.seqno, services.new_id(), SINK_LEASE_MS)
         storing = plan_storing(services.blob, state, lease.write_id or "", writer.schema, PartLimits())
-    return BegunWrite(storing, writer.schema_id, writer.schema if writer.is_new else None, updates, lease)
+    evolved = writer.schema if writer.is_new else None
+    return BegunWrite(storing, writer.schema_id, evolved, updates, lease, own_version())
 
 
 class _Sink:
@@ -95,6 +98,7 @@ class _Sink:
         begun = self._begun
         if begun is None:
             raise UsageError("this sink commits what others have stored, and has begun no write of its own")
+        check_version(begun.planned_by)
         stored = _Stored(begun, query, [])
         rows = (_drop_times(batch, updates=begun.updates) for batch in batches)
         try:

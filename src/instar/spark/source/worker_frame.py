@@ -14,6 +14,7 @@ from instar.errors import FileSystemMissingError
 from instar.spark.native.file_systems import connector, find_file_system
 from instar.spark.native.gateway import gateway_of
 from instar.spark.source.part_tasks import batches_for_spark, read_task, snapshot_tasks, spark_schema
+from instar.spark.workers import map_in_arrow
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -57,4 +58,4 @@ def worker_frame(spark: SparkSession, blob: Blob, plans: Sequence[SnapshotPlan],
             for number in batch.column(0).to_pylist():
                 yield from batches_for_spark(read_task(tasks[number]), shown)
 
-    return spark.range(0, len(tasks), 1, max(1, len(tasks))).mapInArrow(read, shown)
+    return map_in_arrow(spark.range(0, len(tasks), 1, max(1, len(tasks))), read, shown)

@@ -18,7 +18,7 @@ from instar.errors import DataMismatchError, TableNotFoundError, UsageError
 from instar.parts import Conformer
 from instar.schema import Schema, plan_migration
 from instar.spark.stream.read import mixed_frame, range_frame
-from instar.spark.workers import map_in_arrow
+from instar.spark.workers import collect, map_in_arrow
 from instar.spark.write.incoming import arrow_frame, incoming_schema
 from instar.spark.write.store import Misfit
 from instar.stream.handle import RowsOf
@@ -162,7 +162,7 @@ def _places(frame: DataFrame, routing: Routing) -> set[TablePlace]:
         )
 
     times = frame.select(frame[f"`{name}`"].alias("t"))
-    found = map_in_arrow(times, run, _PLACES).distinct().collect()
+    found = collect(map_in_arrow(times, run, _PLACES).distinct())
     return {TablePlace(Kind(row.kind), row.start) for row in found}
 
 
@@ -177,7 +177,7 @@ def _run(
         return _Task(routing, plans).store(named)
 
     numbered = arrow_frame(frame).toDF(*(f"c{at}" for at in range(len(names))))
-    rows = map_in_arrow(numbered, run, _STORED).collect()
+    rows = collect(map_in_arrow(numbered, run, _STORED))
     misfit = next((row.misfit for row in rows if row.misfit is not None), None)
     if misfit is not None:
         raise msgspec.msgpack.decode(bytes(misfit), type=Misfit).error()

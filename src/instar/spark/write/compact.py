@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 from pyspark import TaskContext
 
-from instar.spark.workers import map_in_arrow
+from instar.spark.workers import collect, map_in_arrow
 from instar.state import Part
 from instar.table.housekeeping.rewrite import Output, rewrite_parts
 
@@ -42,7 +42,7 @@ def rewrite_on(spark: SparkSession) -> Callable[[Work], list[Output]]:
                 data = msgspec.msgpack.encode(_Rewritten(output.part, gone))
                 yield pa.RecordBatch.from_pydict({"output": pa.array([data], pa.binary())})
 
-        rows = map_in_arrow(spark.range(0, 1, 1, 1), run, "output binary").collect()
+        rows = collect(map_in_arrow(spark.range(0, 1, 1, 1), run, "output binary"))
         return [_output(bytes(row.output)) for row in rows]
 
     return rewrite

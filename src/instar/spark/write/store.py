@@ -15,7 +15,7 @@ from pyspark import TaskContext
 
 from instar.errors import DataMismatchError
 from instar.parts import Conformer
-from instar.spark.workers import map_in_arrow
+from instar.spark.workers import collect, map_in_arrow
 from instar.spark.write.incoming import arrow_frame, incoming_schema
 from instar.table.write.store import StoredPart, StoringPlan, store_parts
 
@@ -77,7 +77,7 @@ def _store_frame(frame: DataFrame, plan: StoringPlan, *, updates: bool) -> list[
 
     # PySpark looks columns up by names that it does not quote, which goes wrong for `a.b`.
     numbered = arrow_frame(frame).toDF(*(f"c{at}" for at in range(len(names))))
-    rows = map_in_arrow(numbered, run, _RESULT).collect()
+    rows = collect(map_in_arrow(numbered, run, _RESULT))
     misfit = next((row.misfit for row in rows if row.misfit is not None), None)
     if misfit is not None:
         raise msgspec.msgpack.decode(bytes(misfit), type=Misfit).error()

@@ -169,9 +169,12 @@ class TableLog:
 
         The lease comes first and the state after it, in the layout of the newest rollup that the log tells
         of: a vacuum that did not see the lease has kept what that state refers to, and one that did keeps it.
+        A lease from an older state on holds more than that, so what this handle knows already will do.
         """
         leases = self._services.leases
-        known = self.load()
+        known = self._state
+        if known is None or known.dropped:
+            known = self.load()
         lease = leases.take(known.table_id, known.base.seqno, write_id)
         with ExitStack() as undo:
             undo.callback(leases.release, lease)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -36,6 +36,9 @@ __all__ = [
     "read_updates",
     "read_written",
 ]
+
+_WHOLE: Final = 1 << 20
+"""A part of at most so many bytes is fetched by one request, whatever is needed of it."""
 
 
 class RowTest(Protocol):
@@ -148,8 +151,7 @@ def _open(blob: Blob, part: Part) -> str | pa.NativeFile:
     if part.adopted is not None:
         return part.key if part.key.startswith("/") else open_outside(blob, part.key, part.size)
     location = blob.location(part.key)
-    return (
-        location
-        if Path(location).is_absolute()
-        else pa.PythonFile(BlobFile(blob, part.key, part.size), mode="r")
-    )
+    if Path(location).is_absolute():
+        return location
+    whole = part.size <= _WHOLE
+    return pa.PythonFile(BlobFile(blob, part.key, part.size, whole=whole), mode="r")

