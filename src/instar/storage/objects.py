@@ -34,6 +34,7 @@ from instar.errors import (
     UsageError,
 )
 from instar.storage.blob import Blob, Data, StoredObject
+from instar.storage.credentials import carried, profile_settings, taken
 from instar.storage.keys import check_key, check_prefix
 from instar.storage.parallel import map_in_threads
 
@@ -78,9 +79,11 @@ _CLIENT_SETTING = re.compile(
 )
 
 # What the settings of each kind of store begin with, in the environment and in full.
+_AWS = "aws_"
+_PROFILES = ("AWS_PROFILE", "AWS_DEFAULT_PROFILE", "AWS_CONFIG_FILE", "AWS_SHARED_CREDENTIALS_FILE")
 _CLOUDS = {
-    "s3": "aws_",
-    "s3a": "aws_",
+    "s3": _AWS,
+    "s3a": _AWS,
     "gs": "google_",
     "az": "azure_",
     "azure": "azure_",
@@ -106,9 +109,16 @@ class ObjectBlob:
 
     @classmethod
     def open(cls, url: str, options: Mapping[str, str] | None = None) -> Self:
-        """Open a URL that obstore knows; settings that are not in `options` come from the environment."""
-        config: Any = {name: value for name, value in (options or {}).items() if not _client_setting(name)}
-        client: Any = _client_settings(options or {})
+        """Open a URL that obstore knows; settings that are not in `options` come from the environment.
+
+        On S3, what neither says comes from a profile of AWS's tools.
+        """
+        given = dict(options or {})
+        if _CLOUDS.get(url.partition(":")[0].lower()) == _AWS:
+            given = {**profile_settings(given, os.environ), **given}
+        given = {name: text for name, text in given.items() if name.upper() not in _PROFILES}
+        config: Any = {name: value for name, value in given.items() if not _client_setting(name)}
+        client: Any = _client_settings(given)
         try:
             store = from_url(
                 url, config=config, client_options=client, retry_config={"max_retries": _RETRIES}
@@ -116,7 +126,12 @@ class ObjectBlob:
             once = from_url(url, config=config, client_options=client, retry_config={"max_retries": 0})
         except (*_FOREIGN, TypeError) as error:
             raise UsageError(f"cannot open {url}: {_brief(error)}") from error
-        return cls(url, store, once, options or {})
+        return cls(url, store, once, given)
+
+    @classmethod
+    def arrive(cls, url: str, options: Mapping[str, str], told: Mapping[str, str]) -> Self:
+        """Open what was open in another process, whose environment said some things that this one may not."""
+        return cls.open(url, {**taken(told, os.environ), **options})
 
     @classmethod
     def in_memory(cls, name: str | None = None) -> Self:
@@ -127,10 +142,10 @@ class ObjectBlob:
     def __repr__(self) -> str:
         return f"ObjectBlob({self._url!r})"
 
-    def __reduce__(self) -> tuple[object, tuple[str, dict[str, str]]]:
+    def __reduce__(self) -> tuple[object, tuple[str, dict[str, str], dict[str, str]]]:
         if isinstance(self._store, MemoryStore):
             raise UsageError(f"{self._url} lives in the memory of one process and cannot be sent to another")
-        return type(self).open, (self._url, self._options)
+        return type(self).arrive, (self._url, self._options, carried(os.environ))
 
     @property
     def url(self) -> str:
