@@ -107,7 +107,11 @@ def compile_proto(path: Path, *, includes: Sequence[Path] = ()) -> list[descript
         except subprocess.TimeoutExpired:
             raise InvalidSchemaError(f"{path} took more than {_LIMIT} seconds to compile") from None
         if done.returncode:
-            raise InvalidSchemaError(f"{path} cannot be compiled:\n{done.stderr.strip()}")
+            said = done.stderr.strip()
+            where = ", ".join(str(it) for it in ordered)
+            next_ = f"\nImports were looked for in {where}: name others with --include, or includes=…"
+            hint = next_ if "File not found" in said else ""
+            raise InvalidSchemaError(f"{path} cannot be compiled:\n{said}{hint}")
         return decode_descriptors(out.read_bytes(), str(path))
 
 
