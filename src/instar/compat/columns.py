@@ -73,7 +73,8 @@ def compare_columns(
         if field.name in matched:
             yield from _compare_field(elders[matched[field.name]], field, where, by_id=by_id)
         else:
-            yield _added(field, where, None if by_id else _may_be(field, gone))
+            alike = [it.name for it in new if it.name.lower() == field.name.lower() and it is not field]
+            yield _added(field, where, None if by_id else _may_be(field, gone), alike)
     yield from _order(old, new, matched, path)
 
 
@@ -87,8 +88,14 @@ def _match(old: tuple[Field, ...], new: tuple[Field, ...], *, by_id: bool) -> di
     if by_id:
         names = {field.id: field.name for field in old}
         return {field.name: names[field.id] for field in new if field.id in names}
-    known = {field.name.lower(): field.name for field in old}
-    return {field.name: known[field.name.lower()] for field in new if field.name.lower() in known}
+    same = {field.name for field in old}.intersection(field.name for field in new)
+    known = {field.name.lower(): field.name for field in old if field.name not in same}
+    found = {}
+    for field in new:  # names that differ in case alone are one, if no name is the very same
+        name = field.name if field.name in same else known.pop(field.name.lower(), None)
+        if name is not None:
+            found[field.name] = name
+    return found
 
 
 def _may_be(field: Field, gone: list[Field]) -> str | None:
@@ -96,12 +103,12 @@ def _may_be(field: Field, gone: list[Field]) -> str | None:
     return next((lost.name for lost in gone if read_as(lost.type, field.type).level.value == "safe"), None)
 
 
-def _added(field: Field, path: tuple[str, ...], suspect: str | None) -> Difference:
-    ruling = (
-        ADDED
-        if field.nullable
-        else unsafe("old tables have no values for it, and it may not be null: make it nullable")
-    )
+def _added(field: Field, path: tuple[str, ...], suspect: str | None, alike: list[str]) -> Difference:
+    ruling = ADDED
+    if not field.nullable:
+        ruling = unsafe("old tables have no values for it, and it may not be null: make it nullable")
+    if alike:
+        ruling = unsafe(f"its name differs from `{alike[0]}` in case alone, and no table holds both")
     doubt = None
     if suspect is not None:
         doubt = conditional(

@@ -14,11 +14,12 @@ import msgspec
 
 from instar.compat.columns import compare_columns
 from instar.compat.judgement import Difference, conditional, safe, unsafe
+from instar.compat.size import ColumnCount, check_json_depth
 from instar.errors import InvalidSchemaError
 from instar.schema import Field, List, Map, Primitive, Struct, Type
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
 __all__ = ["JsonSchemaVersion", "compare_json_schema", "parse_json_schema"]
 
@@ -62,7 +63,7 @@ class JsonSchemaVersion(msgspec.Struct, frozen=True, tag="json-schema"):
     def tables(self) -> dict[str, tuple[Field, ...]]:
         """Return the columns that a document becomes."""
         root = json.loads(self.text)
-        type_ = _column(root, root, ())[0]
+        type_ = _Columns(root).column(root, ())[0]
         return {"": type_.fields if isinstance(type_, Struct) else (Field(1, "value", type_),)}
 
 
@@ -70,6 +71,7 @@ def parse_json_schema(text: str, source: str = "the schema") -> JsonSchemaVersio
     """Read a JSON Schema."""
     try:
         schema = json.loads(text)
+        check_json_depth(schema, source)
         fixed = json.dumps(schema, sort_keys=True)
     except json.JSONDecodeError as error:
         raise InvalidSchemaError(
@@ -98,7 +100,7 @@ def _resolve(schema: Any, root: Any) -> Any:  # noqa: ANN401 -- JSON
         if schema is True:
             return {}
         if not isinstance(schema, dict) or "$ref" not in schema:
-            return schema
+            return _check_keywords(schema)
         target = schema["$ref"]
         if not isinstance(target, str) or not target.startswith("#"):
             raise InvalidSchemaError(
@@ -112,6 +114,49 @@ def _resolve(schema: Any, root: Any) -> Any:  # noqa: ANN401 -- JSON
             found = found[name]
         schema = found
     raise InvalidSchemaError("references lead to one another for ever")
+
+
+def _check_keywords(schema: Any) -> Any:  # noqa: ANN401 -- JSON
+    """Return a schema whose keywords have values as they should, or raise."""
+    if schema is False:
+        return schema
+    if not isinstance(schema, dict):
+        raise InvalidSchemaError(f"{_short(schema)} is not a JSON Schema: expected an object, true or false")
+    for keyword, (expected, fits) in _KEYWORDS.items():
+        if keyword in schema and not fits(schema[keyword]):
+            raise InvalidSchemaError(
+                f"`{keyword}` of a JSON Schema is {_short(schema[keyword])}: expected {expected}"
+            )
+    return schema
+
+
+def _short(value: Any) -> str:  # noqa: ANN401 -- JSON
+    text = json.dumps(value)
+    return text if len(text) <= _SHORT else f"{text[:_SHORT]}…"
+
+
+def _is_type(value: object) -> bool:
+    given = value if isinstance(value, list) else [value]
+    return bool(given) and all(isinstance(it, str) and it in _EVERY_TYPE for it in given)
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _is_names(value: object) -> bool:
+    return isinstance(value, list) and all(isinstance(it, str) for it in value)
+
+
+_SHORT: Final = 60
+_KEYWORDS: Final[dict[str, tuple[str, Callable[[object], bool]]]] = {
+    "type": ("one or more of " + ", ".join(sorted(_EVERY_TYPE)), _is_type),
+    "properties": ("an object", lambda value: isinstance(value, dict)),
+    "required": ("a list of names", _is_names),
+    "format": ("a text", lambda value: isinstance(value, str)),
+    **dict.fromkeys(("enum", "anyOf", "oneOf"), ("a list", lambda value: isinstance(value, list))),
+    **dict.fromkeys((*_LOWER, *_UPPER), ("a number", _is_number)),
+}
 
 
 def _types(schema: dict[str, Any]) -> frozenset[str]:
@@ -236,47 +281,55 @@ def _text(schema: dict[str, Any]) -> str:
     return given if isinstance(given, str) else " or ".join(given)
 
 
-def _column(schema: Any, root: Any, above: tuple[str, ...]) -> tuple[Type, bool]:  # noqa: ANN401 -- JSON
-    """Return the type of a column, and whether it can be null; what has no one type is JSON text."""
-    schema = _resolve(schema, root)
-    key = json.dumps(schema, sort_keys=True)
-    text = Primitive("string")
-    if not isinstance(schema, dict) or key in above or len(above) > _MAX_DEPTH:
-        return text, True
-    above = (*above, key)
-    for several in ("anyOf", "oneOf"):
-        if several in schema and "type" not in schema:
-            branches = [_resolve(it, root) for it in schema[several]]
-            rest = [it for it in branches if not (isinstance(it, dict) and it.get("type") == "null")]
-            return (_column(rest[0], root, above)[0] if len(rest) == 1 else text), True
-    types = _types(schema) - {"null"}
-    nullable = "null" in _types(schema)
-    if types == {"number", "integer"}:
-        return Primitive("double"), nullable
-    if len(types) != 1:
-        return text, True
-    [kind] = types
-    if kind == "array":
-        return List(*_column(schema.get("items", True), root, above)), nullable
-    if kind == "object":
-        return _object(schema, root, above), nullable
-    if kind == "string":
-        return Primitive(_FORMATS.get(schema.get("format", ""), "string")), nullable
-    return Primitive(_COLUMNS[kind]), nullable
+class _Columns:
+    """What documents of a schema become."""
 
+    def __init__(self, root: Any) -> None:  # noqa: ANN401 -- JSON
+        self.root = root
+        self.count = ColumnCount()
 
-def _object(schema: dict[str, Any], root: Any, above: tuple[str, ...]) -> Type:  # noqa: ANN401 -- JSON
-    properties = schema.get("properties", {})
-    required = {*schema.get("required", ())}
-    if not properties:
-        rest = schema.get("additionalProperties", True)
-        return (
-            Map(Primitive("string"), *_column(rest, root, above))
-            if isinstance(rest, dict)
-            else Primitive("string")
-        )
-    members = []
-    for number, (name, inner) in enumerate(properties.items(), 1):
-        type_, nullable = _column(inner, root, above)
-        members.append(Field(number, name, type_, nullable or name not in required))
-    return Struct(tuple(members))
+    def column(self, schema: Any, above: tuple[str, ...]) -> tuple[Type, bool]:  # noqa: ANN401 -- JSON
+        """Return the type of a column, and whether it can be null; what has no one type is JSON text."""
+        schema = _resolve(schema, self.root)
+        key = json.dumps(schema, sort_keys=True)
+        text = Primitive("string")
+        if not isinstance(schema, dict) or key in above or len(above) > _MAX_DEPTH:
+            return text, True
+        above = (*above, key)
+        for several in ("anyOf", "oneOf"):
+            if several in schema and "type" not in schema:
+                branches = [_resolve(it, self.root) for it in schema[several]]
+                rest = [it for it in branches if not (isinstance(it, dict) and it.get("type") == "null")]
+                return (self.column(rest[0], above)[0] if len(rest) == 1 else text), True
+        types = _types(schema) - {"null"}
+        nullable = "null" in _types(schema)
+        if types == {"number", "integer"}:
+            return Primitive("double"), nullable
+        if len(types) != 1:
+            return text, True
+        [kind] = types
+        if kind == "array":
+            with self.count.inside(0):
+                return List(*self.column(schema.get("items", True), above)), nullable
+        if kind == "object":
+            return self.object(schema, above), nullable
+        if kind == "string":
+            return Primitive(_FORMATS.get(schema.get("format", ""), "string")), nullable
+        return Primitive(_COLUMNS[kind]), nullable
+
+    def object(self, schema: dict[str, Any], above: tuple[str, ...]) -> Type:
+        properties = schema.get("properties", {})
+        required = {*schema.get("required", ())}
+        with self.count.inside(len(properties)):
+            if not properties:
+                rest = schema.get("additionalProperties", True)
+                return (
+                    Map(Primitive("string"), *self.column(rest, above))
+                    if isinstance(rest, dict)
+                    else Primitive("string")
+                )
+            members = []
+            for number, (name, inner) in enumerate(properties.items(), 1):
+                type_, nullable = self.column(inner, above)
+                members.append(Field(number, name, type_, nullable or name not in required))
+        return Struct(tuple(members))

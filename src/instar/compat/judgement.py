@@ -22,7 +22,7 @@ __all__ = [
     "unsafe",
 ]
 
-RULES_VERSION: Final = 1
+RULES_VERSION: Final = 2
 """Grows whenever a rule changes, so that no stored judgement outlives the rules that it was made by."""
 
 

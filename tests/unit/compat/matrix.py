@@ -222,6 +222,17 @@ MATRIX = [
         True,
     ),
     Row(
+        "a number of extensions taken",
+        "optional int32 a = 1; extensions 100 to 199;",
+        "optional int32 a = 1; optional int32 b = 100;",
+        C,
+        S,
+        S,
+        True,
+        True,
+        "proto2",
+    ),
+    Row(
         "a member renamed inside",
         POINT + "repeated Point a = 1;",
         POINT.replace("int32 y", "int32 z") + "repeated Point a = 1;",

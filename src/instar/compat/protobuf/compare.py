@@ -115,6 +115,9 @@ class _Comparison:
         if covers(old.reserved, field.number):
             why = f"number {field.number} was reserved: records of a deleted field may still hold it"
             yield Difference(path, f"takes reserved number {field.number}", wire=unsafe(why))
+        elif covers(old.extensions, field.number):
+            why = f"number {field.number} was open to extensions: records may hold one under it"
+            yield Difference(path, f"takes number {field.number} of extensions", wire=conditional(why))
 
     def deleted(self, field: ProtobufField, new: ProtobufMessage, path: str) -> Difference:
         return Difference(

@@ -18,7 +18,7 @@ from google.protobuf import json_format, message_factory
 from google.protobuf.message import DecodeError
 
 from instar.compat.protobuf.compile import decode_descriptors
-from instar.compat.protobuf.descriptors import describe_messages, fill_pool
+from instar.compat.protobuf.descriptors import describe_messages, fill_pool, without_extensions
 from instar.compat.protobuf.mapping import WELL_KNOWN, columns
 from instar.schema import Schema, arrow_schema
 from instar.schema.schema import number_fields
@@ -67,7 +67,8 @@ class Decoder:
     """Decodes records of one version of one message."""
 
     def __init__(self, encoding: Encoding) -> None:
-        files = decode_descriptors(encoding.descriptors, "the stored version")
+        stored = decode_descriptors(encoding.descriptors, "the stored version")
+        files = [without_extensions(file) for file in stored]
         self._version = describe_messages(files, [encoding.message])
         descriptor = fill_pool(files).FindMessageTypeByName(encoding.message)
         self._class = message_factory.GetMessageClass(descriptor)
@@ -92,7 +93,7 @@ class Decoder:
         messages, positions = self._parse_all(given) or self._parse_each(given, rejected)
         sizes = list(map(self._class.ByteSize, messages))
         for message in messages:
-            message.DiscardUnknownFields()
+            self._class.DiscardUnknownFields(message)
         known = map(self._class.ByteSize, messages)
         unknown = {at for at, before, after in zip(positions, sizes, known, strict=True) if before != after}
         batches = [*self._build(messages, positions, rejected)]
@@ -130,11 +131,11 @@ class Decoder:
         if record is None:
             return "the record is null"
         try:
-            message.ParseFromString(record)
+            self._class.ParseFromString(message, record)
         except DecodeError as error:
             return f"not a {self._version.roots[0]}: {error}"
-        if self._has_required and not message.IsInitialized():
-            return f"lacks required {', '.join(message.FindInitializationErrors())}"
+        if self._has_required and not self._class.IsInitialized(message):
+            return f"lacks required {', '.join(self._class.FindInitializationErrors(message))}"
         return None
 
     def _build(
@@ -198,9 +199,11 @@ def _column_of(
     if not field.has_presence:
         return lambda messages: single(list(map(get, messages)))
     name = field.name
+    # Methods are those of the class: a field may be called as one of them.
+    has = message_factory.GetMessageClass(field.containing_type).HasField
 
     def build_optional(messages: Values) -> pa.Array:
-        return single([get(message) if message.HasField(name) else None for message in messages])
+        return single([get(message) if has(message, name) else None for message in messages])
 
     return build_optional
 
@@ -309,4 +312,4 @@ def _json(value: Message | None) -> str | None:
 
 
 def _bytes(value: Message | None) -> bytes | None:
-    return None if value is None else value.SerializeToString(deterministic=True)
+    return None if value is None else type(value).SerializeToString(value, deterministic=True)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from google.protobuf import descriptor_pb2, descriptor_pool
 from google.protobuf.descriptor import FieldDescriptor
 
+from instar.compat.protobuf.mapping import check_columns
 from instar.compat.protobuf.model import ProtobufEnum, ProtobufField, ProtobufMessage, ProtobufVersion
 from instar.errors import InvalidSchemaError
 
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
 
     from google.protobuf.descriptor import Descriptor, EnumDescriptor
 
-__all__ = ["describe_messages", "fill_pool"]
+__all__ = ["describe_messages", "fill_pool", "without_extensions"]
 
 _TYPES: Final = {
     value: name.removeprefix("TYPE_").lower()
@@ -34,6 +35,19 @@ def fill_pool(files: Iterable[descriptor_pb2.FileDescriptorProto]) -> descriptor
         except TypeError as error:
             raise InvalidSchemaError(f"the descriptor of {file.name} cannot be used: {error}") from None
     return pool
+
+
+def without_extensions(file: descriptor_pb2.FileDescriptorProto) -> descriptor_pb2.FileDescriptorProto:
+    """Return a file that defines no extensions: they have no columns, so they count as unknown fields."""
+    kept = descriptor_pb2.FileDescriptorProto()
+    kept.CopyFrom(file)
+    kept.ClearField("extension")
+    waiting = list(kept.message_type)
+    while waiting:
+        message = waiting.pop()
+        message.ClearField("extension")
+        waiting += message.nested_type
+    return kept
 
 
 def describe_messages(
@@ -57,7 +71,9 @@ def describe_messages(
             if field.enum_type is not None:
                 enums[field.enum_type.full_name] = _enum(field.enum_type)
     lines = {path: where for file in given for path, where in _lines(file)}
-    return ProtobufVersion(names, messages, enums, lines)
+    version = ProtobufVersion(names, messages, enums, lines)
+    check_columns(version)
+    return version
 
 
 def _message(message: Descriptor) -> ProtobufMessage:
@@ -69,6 +85,7 @@ def _message(message: Descriptor) -> ProtobufMessage:
         message.GetOptions().map_entry,
         tuple(sorted((span.start, span.end - 1) for span in raw.reserved_range)),
         tuple(sorted(raw.reserved_name)),
+        tuple(sorted((span.start, span.end - 1) for span in raw.extension_range)),
     )
 
 

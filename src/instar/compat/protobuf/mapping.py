@@ -8,12 +8,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from instar.compat.size import ColumnCount
 from instar.schema import Decimal, Field, List, Map, Primitive, Struct, Type
 
 if TYPE_CHECKING:
     from instar.compat.protobuf.model import ProtobufField, ProtobufMessage, ProtobufVersion
 
-__all__ = ["PRESENT", "SCALARS", "WELL_KNOWN", "column_type", "columns", "is_plain_message", "tables"]
+__all__ = [
+    "PRESENT",
+    "SCALARS",
+    "WELL_KNOWN",
+    "check_columns",
+    "column_type",
+    "columns",
+    "is_plain_message",
+    "tables",
+]
 
 SCALARS: Final[dict[str, Type]] = {
     "bool": Primitive("boolean"),
@@ -67,6 +77,21 @@ PRESENT: Final = "_present"
 def tables(version: ProtobufVersion) -> dict[str, tuple[Field, ...]]:
     """Return the columns of each root, with field numbers for ids: they are unique in one message only."""
     return {root: columns(version, root) for root in version.roots}
+
+
+def check_columns(version: ProtobufVersion) -> None:
+    """Raise if records of a root become more columns than can be handled."""
+    for root in version.roots:
+        _count(version, root, (), ColumnCount())
+
+
+def _count(version: ProtobufVersion, name: str, above: tuple[str, ...], count: ColumnCount) -> None:
+    if name in above or name in WELL_KNOWN or name not in version.messages:
+        return
+    fields = version.messages[name].fields
+    with count.inside(len(fields)):
+        for field in fields:
+            _count(version, field.type_name, (*above, name), count)
 
 
 def columns(version: ProtobufVersion, root: str) -> tuple[Field, ...]:

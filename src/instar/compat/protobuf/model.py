@@ -35,13 +35,17 @@ class ProtobufField(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ProtobufMessage(msgspec.Struct, frozen=True, array_like=True):
-    """A message: its fields by number, and the numbers and names that no field may take."""
+    """A message: its fields by number, the numbers and names that no field may take, and those of others.
+
+    `extensions` are numbers that other files may define fields for.
+    """
 
     name: str
     fields: tuple[ProtobufField, ...]
     is_map_entry: bool = False
     reserved: Ranges = ()
     reserved_names: tuple[str, ...] = ()
+    extensions: Ranges = ()
 
 
 class ProtobufEnum(msgspec.Struct, frozen=True, array_like=True):
