@@ -13,8 +13,14 @@ if TYPE_CHECKING:
 __all__ = ["register", "scan_reports"]
 
 
-def register(spark: SparkSession, store: Store) -> list[str]:
-    """Make a temporary view of every table, and the source and sink `instar` known; return the names.
+def register(spark: SparkSession, store: Store, name: str = "instar") -> list[str]:
+    """Make a store a catalog of SQL, each table a temporary view, and the format `instar` known.
+
+    Returns the names of the views. In the catalog, tables are `instar.events` and
+    instar.`billing/events`: queries read the rows and the schema of their moment, also with `VERSION AS OF`
+    and `TIMESTAMP AS OF`, and statements create, alter, drop and write tables under the same rules as all
+    other ways; docs/sql.md says which. `name` is what the catalog is called. It is for this session only:
+    one made by `newSession()` registers for itself.
 
     A view follows its table: each query reads the state of its moment, under the schema that the table has
     now. A frame is planned once: the same action on it again gives the rows of the first time. If a
@@ -30,9 +36,10 @@ def register(spark: SparkSession, store: Store) -> list[str]:
     sink are made known and then `UsageError` is raised. `instar.spark.register_source(spark)` does the
     first alone.
     """
-    from instar.spark import make_views, register_source  # noqa: PLC0415 -- only who needs Spark loads it
+    from instar.spark import make_catalog, make_views, register_source  # noqa: PLC0415 -- only then
 
     register_source(spark)
+    make_catalog(spark, store, name)
     return make_views(spark, {table.name: table.follow for table in store.find_tables()})
 
 

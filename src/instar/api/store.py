@@ -69,6 +69,7 @@ class Store:
         key: Sequence[str] = (),
         cluster_by: Sequence[str] = (),
         options: Mapping[str, ConfigValue | Sequence[str]] | None = None,
+        comments: Mapping[str | None, str] | None = None,
     ) -> Table:
         """Create a table. Its files are sorted by `order_by`; `key` identifies a row for upserts.
 
@@ -79,12 +80,15 @@ class Store:
 
         A name is one or more segments joined by `/`, such as `billing/events`, of characters that can be
         seen. Columns are given by path, members of structs included (`addr.city`); columns of
-        the key can never be dropped. `options` are those of `Table.configure`. If there is a table of this
-        name, `TableExistsError` is raised.
+        the key can never be dropped. `options` are those of `Table.configure`. `comments` say what columns
+        are for, by their paths, and under None what the table is for. If there is a table of this name,
+        `TableExistsError` is raised.
         """
         self.initialise()
         given = {**(options or {}), **({CLUSTER_BY: cluster_by} if cluster_by else {})}
-        log = create_table(self._services, name, schema, order_by=order_by, key=key, options=given)
+        log = create_table(
+            self._services, name, schema, order_by=order_by, key=key, options=given, comments=comments
+        )
         return Table(self._services, log)
 
     def infer_schema(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Schema:

@@ -11,13 +11,14 @@ from instar.api.display import table_html
 from instar.api.listen import Listen
 from instar.api.merge import Merge
 from instar.api.snapshot import Snapshot
-from instar.api.writing import report_commit, upsert_data, write_data
+from instar.api.writing import overwrite_data, report_commit, upsert_data, write_data
 from instar.arguments import checked_methods
 from instar.errors import UsageError
 from instar.reporting import RunOutput, reported
 from instar.schema import Schema, SchemaUpdate, as_schema
 from instar.schema.matching import match_by_name
 from instar.state.commands import configure, evolve
+from instar.state.comments import comment
 from instar.stream.stamp import dataset_name
 from instar.table import VacuumReport, check_clock, vacuum_table
 from instar.table.housekeeping.analyze import analyze_table
@@ -259,6 +260,16 @@ class Table:
         evolution = Evolution(former_names) if evolve else None
         return upsert_data(self._services, self._log, data, evolution)
 
+    def overwrite(self, data: Data, where: str | None = None) -> Commit:
+        """Put rows in the place of those for which a condition is true, or of all rows, in one commit.
+
+        The data is what `append` takes. It need not meet the condition. Without `where`, what goes is not
+        read. Rows that others append meanwhile stay; what went can still be read as of earlier times. A
+        Spark frame is read by its session, and so is the condition; otherwise both are as for `delete`
+        without one. If others change the same parts, it is worked out again.
+        """
+        return overwrite_data(self._services, self._log, data, where)
+
     def restore(self, as_of: Moment | None = None, *, version: int | None = None) -> Commit:
         """Make the rows again what they were as of a time, or after a commit, and commit that.
 
@@ -416,6 +427,18 @@ class Table:
         The options are below, under "Table options"; another name or value raises `UsageError`.
         """
         self._log.commit(lambda state: configure(self._log.check_exists(state), options))
+
+    def comment(self, text: str | None, column: str | None = None) -> None:
+        """Say what the table is for, or a column or member by its path; with None, take that back.
+
+        A comment changes nothing else, and stays with its column when this is renamed.
+        """
+        self._log.commit(lambda state: comment(self._log.check_exists(state), {column: text}))
+
+    @property
+    def comments(self) -> dict[str | None, str]:
+        """What was said about columns, by their paths, and under None about the table."""
+        return self.state.comments
 
     def history(self, limit: int | None = None) -> list[CommitInfo]:
         """Return who committed what, and when, newest first. A vacuum cuts off the log, but not this.

@@ -9,6 +9,7 @@ from instar.reporting import RunInput, RunOutput, reported
 from instar.state import Appended
 from instar.stream.stamp import dataset_name
 from instar.table.housekeeping.upkeep import keep_up
+from instar.table.write.overwrite import overwrite_local
 from instar.table.write.rows import append_rows
 from instar.table.write.store import LocalRows
 from instar.table.write.upsert import check_key, upsert_local
@@ -20,7 +21,16 @@ if TYPE_CHECKING:
     from instar.table.write.evolving import Evolution
     from instar.table.write.rows import WriteOptions
 
-__all__ = ["Commit", "Data", "as_commit", "inputs_of", "report_commit", "upsert_data", "write_data"]
+__all__ = [
+    "Commit",
+    "Data",
+    "as_commit",
+    "inputs_of",
+    "overwrite_data",
+    "report_commit",
+    "upsert_data",
+    "write_data",
+]
 
 _LOG: Final = logging.getLogger("instar.reporting")
 
@@ -68,6 +78,19 @@ def upsert_data(services: Services, log: TableLog, data: Data, evolution: Evolut
         return upsert_local(services, log, data, evolution)
 
     return report_commit(services, log, "upsert", write, data=data)
+
+
+def overwrite_data(services: Services, log: TableLog, data: Data, where: str | None) -> Commit:
+    """Put rows in the place of others."""
+
+    def write() -> Committed:
+        if is_spark_frame(data):
+            from instar.spark import overwrite_frame  # noqa: PLC0415 -- only then
+
+            return overwrite_frame(services, log, data, where)
+        return overwrite_local(services, log, data, where)
+
+    return report_commit(services, log, "overwrite", write, data=data)
 
 
 def report_commit(

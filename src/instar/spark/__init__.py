@@ -1,5 +1,6 @@
 """Tables on Spark: the only place that imports pyspark."""
 
+from instar.spark.catalog.install import make_catalog
 from instar.spark.frames import read_snapshot, read_table
 from instar.spark.native.origins import find_origins
 from instar.spark.native.plans import reports_of
@@ -10,7 +11,7 @@ from instar.spark.stream.write import copy_on_spark, query_id, write_stream_fram
 from instar.spark.write.compact import rewrite_on
 from instar.spark.write.incoming import incoming_schema
 from instar.spark.write.merge import merge_frame_into, update_rows
-from instar.spark.write.retract import delete_rows, upsert_frame
+from instar.spark.write.retract import delete_rows, overwrite_frame, upsert_frame
 from instar.spark.write.store import FrameRows
 
 __all__ = [
@@ -19,9 +20,11 @@ __all__ = [
     "delete_rows",
     "find_origins",
     "incoming_schema",
+    "make_catalog",
     "make_view",
     "make_views",
     "merge_frame_into",
+    "overwrite_frame",
     "query_id",
     "range_frame",
     "read_snapshot",

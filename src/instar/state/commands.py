@@ -23,6 +23,7 @@ from instar.errors import (
 )
 from instar.schema import List, Map, Schema, Struct, format_path
 from instar.schema.paths import ELEMENT, KEY, VALUE
+from instar.state.comments import is_comment
 from instar.state.commits import (
     Appended,
     Compacted,
@@ -77,8 +78,10 @@ def create(state: TableState | None, name: str, step: Created) -> tuple[Step, ..
     """Begin a table under a name that is free."""
     if state is not None and not state.dropped:
         raise TableExistsError(name)
-    chosen = {option: value for option, value in check_options(step.config).items() if value is not None}
-    return (replace(step, config=chosen),)
+    said = {name: text for name, text in step.config.items() if is_comment(name)}
+    options = check_options({name: value for name, value in step.config.items() if name not in said})
+    chosen = {option: value for option, value in options.items() if value is not None}
+    return (replace(step, config={**chosen, **said}),)
 
 
 def create_clone(state: TableState | None, name: str, step: Cloned) -> tuple[Step, ...]:

@@ -14,6 +14,7 @@ from msgspec.structs import replace as replace_struct
 from instar.errors import CorruptTableError
 from instar.schema import Field, History, Schema
 from instar.schema.types import Primitive
+from instar.state.comments import comments_in, is_comment
 from instar.state.commits import (
     Appended,
     Checkpointed,
@@ -147,7 +148,16 @@ class TableState:
     @property
     def options(self) -> dict[str, ConfigValue]:
         """The options that were set."""
-        return {name: value for name, value in (self.config or {}).items() if not name.startswith(LABEL)}
+        return {
+            name: value
+            for name, value in (self.config or {}).items()
+            if not name.startswith(LABEL) and not is_comment(name)
+        }
+
+    @property
+    def comments(self) -> dict[str | None, str]:
+        """What is said about columns, by their paths, and under None about the table."""
+        return comments_in(self.history.latest, self.config or {})
 
     @property
     def cluster_by(self) -> tuple[int, ...]:

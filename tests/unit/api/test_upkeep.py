@@ -51,7 +51,10 @@ def wait(table: Table) -> None:
 @pytest.mark.parametrize("layout", [{}, {"order_by": ["id"]}, {"cluster_by": ["id", "v"]}])
 def test_many_small_appends_leave_few_parts(store: Store, layout: dict[str, list[str]]) -> None:
     """And every row, as of every time."""
-    table = store.create_table("t", "id bigint, v string", options={"compact": "auto"}, **layout)
+    order_by, cluster_by = layout.get("order_by", []), layout.get("cluster_by", [])
+    table = store.create_table(
+        "t", "id bigint, v string", options={"compact": "auto"}, order_by=order_by, cluster_by=cluster_by
+    )
     times = []
     for number in range(100):
         times.append(table.append(pa.table({"id": [number * 37 % 101], "v": [f"v{number}"]})).ts)

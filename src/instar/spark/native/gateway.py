@@ -73,6 +73,8 @@ class Gateway:
         self._byte_array = self.jvm.java.lang.Class.forName("org.apache.spark.unsafe.types.ByteArray")
         self._byte_buffer = self.jvm.java.nio.ByteBuffer
         self._utf8 = self.jvm.org.apache.spark.unsafe.types.UTF8String
+        self._traces = self.jvm.org.apache.commons.lang3.exception.ExceptionUtils
+        self._throwable = self.jvm.java.lang.Throwable
 
     def schema(self, json: str) -> Any:  # noqa: ANN401 -- a Java object
         """Return a Spark schema from its JSON."""
@@ -97,9 +99,30 @@ class Gateway:
         """Return an array with nothing in it yet."""
         return self._py4j.new_array(of, size)
 
+    def array(self, kind: Any, items: Sequence[Any]) -> Any:  # noqa: ANN401 -- a Java class, a Java array
+        """Return an array of a class."""
+        made = self._py4j.new_array(kind, len(items))
+        for at, item in enumerate(items):
+            made[at] = item
+        return made
+
+    def lines(self, items: Any) -> list[str]:  # noqa: ANN401 -- a Java array
+        """Return what the objects of an array say of themselves, if that has no line breaks."""
+        objects = self._py4j.new_array(self.jvm.java.lang.Object, len(items))
+        self._system.arraycopy(items, 0, objects, 0, len(items))
+        return str(self.jvm.org.apache.commons.lang3.StringUtils.join(objects, "\n")).splitlines()
+
     def none(self) -> Any:  # noqa: ANN401 -- a Java object
         """Return Scala's None."""
         return self._none
+
+    def some(self, value: object) -> Any:  # noqa: ANN401 -- a Java object
+        """Return a value as Scala has one that may be missing."""
+        return self.jvm.scala.Option.apply(value)
+
+    def calling(self) -> str:
+        """Return what the JVM is in the middle of, as it prints a stack; in a callback, what calls it."""
+        return str(self._traces.getStackTrace(self._throwable()))
 
     def path(self, text: str) -> Any:  # noqa: ANN401 -- a Java object
         """Return a Hadoop path."""

@@ -19,6 +19,7 @@ from instar.spark.write.keys import key_column, plan_keys_of
 from instar.spark.write.store import FrameRows
 from instar.table.read.snapshot import plan_snapshot, resolve_reader
 from instar.table.write.evolving import Evolution, WriterSchema, resolve_writer
+from instar.table.write.overwrite import OVERWRITING, all_positions
 from instar.table.write.rows import RowChange, change_rows
 from instar.table.write.upsert import check_keys_since, evolving_by, key_paths, repeated_key
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from instar.table.log.pin import Pin
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["delete_rows", "upsert_frame"]
+__all__ = ["delete_rows", "overwrite_frame", "upsert_frame"]
 
 
 def delete_rows(spark: SparkSession, services: Services, log: TableLog, where: str) -> Committed:
@@ -48,6 +49,25 @@ def delete_rows(spark: SparkSession, services: Services, log: TableLog, where: s
 
     with expression_errors():
         return change_rows(services, log, "delete from", retraction)
+
+
+def overwrite_frame(services: Services, log: TableLog, data: DataFrame, where: str | None) -> Committed:
+    """Put the rows of a frame in the place of those for which a condition is true, or of all."""
+    resolve_writer(log.load(), incoming_schema(data.schema))  # what types alone can tell
+    spark = data.sparkSession
+
+    def replacement(pin: Pin) -> RowChange:
+        state = pin.state
+        plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
+        added = named_as(data, state.history.latest).withColumn(DIFF, F.lit(1).cast("long"))
+        if where is None:
+            return _taking(all_positions(plan), spark, services, plan, pin, lambda frame: frame, added)
+        gone = located_frame(spark, services, plan, pin).where(where).select(PART, ROW)
+        positions = positions_of(gone, plan)
+        return _taking(positions, spark, services, plan, pin, lambda frame: frame.where(where), added)
+
+    with expression_errors():
+        return change_rows(services, log, OVERWRITING, replacement)
 
 
 def upsert_frame(

@@ -22,6 +22,7 @@ from instar.state import (
     SinceAdvanced,
     Undropped,
 )
+from instar.state.comments import is_comment
 
 if TYPE_CHECKING:
     from instar.state import NewBatch, Step
@@ -100,6 +101,8 @@ def _describe_step(step: Step) -> str:
             return f"compacted {_counted(len(removed), 'part')}{into}"
         case SinceAdvanced(since=since):
             return f"advanced since to {since}"
+        case Configured(options=options) if all(map(is_comment, options)):
+            return "commented"
         case Configured(options=options):
             return "configured " + ", ".join(f"{name}={value}" for name, value in options.items())
         case Checkpointed():

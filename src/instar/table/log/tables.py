@@ -37,6 +37,7 @@ from instar.state.commands import (
     resolve_columns,
     undrop,
 )
+from instar.state.comments import resolve_comments
 from instar.storage.keys import encode_key
 from instar.table.log.table_log import TableLog
 
@@ -104,14 +105,14 @@ def create_table(
     order_by: Sequence[str] = (),
     key: Sequence[str] = (),
     options: Mapping[str, ConfigValue | Sequence[str]] | None = None,
+    comments: Mapping[str | None, str] | None = None,
 ) -> TableLog:
     """Create a table, in one commit."""
     check_table_name(name)
     given = as_schema(schema)
     first = Schema(number_fields(given.fields))
-    chosen = {
-        name: value for name, value in resolve_columns(first, options or {}).items() if value is not None
-    }
+    config = {**resolve_columns(first, options or {}), **resolve_comments(first, dict(comments or {}))}
+    chosen = {name: value for name, value in config.items() if value is not None}
     step = Created(services.new_id(), first, column_ids(first, order_by), column_ids(first, key), chosen)
 
     def decide(log: TableLog) -> Decide:
