@@ -46,6 +46,18 @@ def bench_state(
     _measure("state", full, quick, json, directory)
 
 
+@app.command("startup")
+def bench_startup(
+    *,
+    full: FullOption = False,
+    quick: QuickOption = False,
+    json: JsonOption = False,
+    directory: DirectoryOption = None,
+) -> None:
+    """Measure `import instar` and commands that do no work, beside sqlite-utils."""
+    _measure("startup", full, quick, json, directory)
+
+
 @app.command("scan")
 def bench_scan(
     *,

@@ -72,6 +72,13 @@ def test_help_loads_nothing_slow() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_version_loads_no_command() -> None:
+    """Scripts that ask which version there is do not wait for the command line to be built."""
+    asked = "import atexit, sys; sys.argv[1:] = ['--version']; from instar.cli import main"
+    done = run(f"{asked}; atexit.register(lambda: print('rich' in sys.modules)); main()")
+    assert done.stdout.split()[::2] == ["instar", "False"], done.stderr
+
+
 @pytest.mark.parametrize(
     ("line", "found"),
     [("instar sch", "schema"), ("instar schema ev", "evolve"), ("instar log --st", "--store")],

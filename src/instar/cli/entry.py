@@ -10,6 +10,11 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line; no traceback reaches the user."""
     try:
+        if sys.argv[1:] == ["--version"]:  # whoever only asks this does not wait for the rest
+            from instar import __version__  # noqa: PLC0415 -- read from the package's metadata
+
+            sys.stdout.write(f"instar {__version__}\n")
+            sys.exit(0)
         from instar.cli.app import run_command  # noqa: PLC0415 -- takes its time
 
         run_command()

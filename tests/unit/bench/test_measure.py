@@ -5,6 +5,9 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+from typer.testing import CliRunner
+
+from bench.__main__ import app
 from bench.measure import Ratio, interleave
 from bench.report import Column, Report, Section
 from bench.workload import Question, bounds
@@ -55,3 +58,13 @@ def test_a_question_leaves_few_parts() -> None:
     ]
     assert len(near) == 100
     assert 0 < question.answer() < len(near)
+
+
+def test_starting_up_is_measured() -> None:
+    """Each process has a ratio to one that does nothing, and a peer that is not there is named."""
+    done = CliRunner().invoke(app, ["startup", "--quick", "--json"])
+    assert done.exception is None, done.output
+    report = json.loads(done.stdout)
+    rows = {row["what"] for row in report["sections"][0]["rows"]}
+    assert {"import instar", "instar --version", "instar --help", "instar, completion"} <= rows
+    assert any("sqlite-utils" in row for row in rows) or "sqlite-utils" in report["skipped"][0]
