@@ -33,6 +33,13 @@ _ATTEMPTS: Final = 12
 # Serialization failure, deadlock, and a table that was dropped since we looked: the old layout.
 _RETRIED: Final = {"40001", "40P01", "42P01"}
 _BUSY_SECONDS: Final = 60
+_MOST_LOCKS: Final = 200
+_EVERYTHING: Final = 0x696E737461  # the lock that stands for all others
+_LOCK_EVERYTHING: Final = text("SELECT pg_advisory_xact_lock(CAST(:everything AS bigint))")
+_LOCK_SOME: Final = text(
+    "SELECT pg_advisory_xact_lock_shared(CAST(:everything AS bigint)), "
+    "(SELECT count(pg_advisory_xact_lock(k)) FROM unnest(CAST(:keys AS bigint[])) AS k)"
+)
 
 
 class Database:
@@ -98,13 +105,18 @@ class Database:
 
 
 def lock(connection: Connection, keys: Iterable[UUID]) -> None:
-    """Keep all others away from these things until the transaction ends, always in the same order."""
+    """Keep all others away from these things until the transaction ends, always in the same order.
+
+    PostgreSQL has room for a few thousand locks, for everybody together. Who needs many takes one that keeps
+    everybody away.
+    """
     if connection.dialect.name == "sqlite":
         return  # the only writer
     numbers = sorted({int.from_bytes(key.bytes[:8], signed=True) for key in keys})
-    connection.execute(
-        text("SELECT pg_advisory_xact_lock(k) FROM unnest(CAST(:keys AS bigint[])) AS k"), {"keys": numbers}
-    )
+    if len(numbers) > _MOST_LOCKS:
+        connection.execute(_LOCK_EVERYTHING, {"everything": _EVERYTHING})
+        return
+    connection.execute(_LOCK_SOME, {"everything": _EVERYTHING, "keys": numbers})
 
 
 def insert(dialect: str, row: type[Base]) -> Any:  # noqa: ANN401 -- two dialects, one interface
@@ -193,6 +205,12 @@ def _prepare_sqlite(connection: Any, _: object) -> None:  # noqa: ANN401 -- the 
     connection.isolation_level = None  # transactions begin where we say so
     for setting in ("journal_mode = WAL", "synchronous = FULL", "foreign_keys = ON", "cache_size = -65536"):
         connection.execute(f"PRAGMA {setting}")
+    # SQLite itself knows the small letters of ASCII alone.
+    connection.create_function("lower", 1, _lower, deterministic=True)
+
+
+def _lower(value: object) -> object:
+    return value.lower() if isinstance(value, str) else value
 
 
 @contextmanager

@@ -320,6 +320,7 @@ def _check_facets(event: OpenLineageEvent) -> None:
         ]
         for column, made in dataset.columns().items():
             names.append(column)
+            names += [made.transformation_type or "", made.transformation_description or ""]
             names += [
                 text for one in made.input_fields or [] for text in (one.namespace, one.name, one.field)
             ]

@@ -14,7 +14,7 @@ import msgspec
 from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 
-from instar.errors import InstarError, disposition
+from instar.errors import InstarError, InvalidEventError, disposition
 from instar.service.api import ENDPOINTS
 from instar.service.auth import Guard
 from instar.service.background import Background
@@ -126,10 +126,14 @@ class Service:
             )
             return endpoint.handler(call)
 
-        reply = await anyio.to_thread.run_sync(work, limiter=self.threads)
-        outcome = reply.headers.get("X-Instar-Event")
-        if outcome is not None:
-            self.metrics.events.labels(outcome).inc()
+        try:
+            reply = await anyio.to_thread.run_sync(work, limiter=self.threads)
+        except (InvalidEventError, BadRequestError):
+            if endpoint.body == "Event":
+                self.metrics.events.labels("refused").inc()
+            raise
+        for outcome, count in reply.events.items():
+            self.metrics.events.labels(outcome).inc(count)
         return _json(reply.body, reply.status, reply.headers)
 
     def _health(self, call: ApiCall) -> Reply:
@@ -155,7 +159,8 @@ class Service:
 
     @asynccontextmanager
     async def _running(self) -> AsyncIterator[None]:
-        background = Background(self.database, self.options.retain, self.options.allow_local_webhooks)
+        allowed = self.options.allow_local_webhooks
+        background = Background(self.database, self.options.retain, allow_local_webhooks=allowed)
         background.start()
         try:
             yield
@@ -177,6 +182,7 @@ def _checked(path: dict[str, str]) -> dict[str, str]:
 
 def _json(value: Any, status: int, headers: dict[str, str] | None = None) -> Response:  # noqa: ANN401 -- JSON
     content = b"" if value is None else msgspec.json.encode(value)
+    headers = {**(headers or {}), "X-Content-Type-Options": "nosniff"}
     return Response(content, status, headers, media_type="application/json")
 
 

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import zlib
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
+import anyio.to_thread
 import msgspec
 
 if TYPE_CHECKING:
     from starlette.requests import Request
 
 __all__ = ["BadRequestError", "decode_body", "read_body"]
+
+_MOST_MEMBERS: Final = 64  # a client writes one; each of very many would copy all that follow it
 
 
 class BadRequestError(Exception):
@@ -37,13 +40,15 @@ async def read_body(request: Request, limit: int) -> bytes:
         return bytes(body)
     if encoding not in {"gzip", "x-gzip"}:
         raise BadRequestError(415, f"a body is sent as it is or with gzip, and not with {encoding!r}")
-    return _unpack(bytes(body), limit)
+    return await anyio.to_thread.run_sync(_unpack, bytes(body), limit)
 
 
 def _unpack(packed: bytes, limit: int) -> bytes:
     unpacked = bytearray()
     try:
-        while packed:
+        for _ in range(_MOST_MEMBERS):
+            if not packed:
+                return bytes(unpacked)
             stream = zlib.decompressobj(wbits=31)
             unpacked += stream.decompress(packed, limit + 1 - len(unpacked))
             if len(unpacked) > limit:
@@ -53,7 +58,7 @@ def _unpack(packed: bytes, limit: int) -> bytes:
             packed = stream.unused_data
     except zlib.error as error:
         raise BadRequestError(400, f"the body is not gzip: {error}") from None
-    return bytes(unpacked)
+    raise BadRequestError(400, f"the gzip of the body has more than {_MOST_MEMBERS} members")
 
 
 def decode_body(body: bytes) -> Any:  # noqa: ANN401 -- whatever JSON can say

@@ -6,6 +6,8 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 
 __all__ = ["ServiceMetrics"]
 
+_METHODS = frozenset({"DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT"})
+
 
 class ServiceMetrics:
     """The figures of one service."""
@@ -30,7 +32,8 @@ class ServiceMetrics:
         )
 
     def observe(self, method: str, endpoint: str, status: int, seconds: float) -> None:
-        """Count one request."""
+        """Count one request. A client may make up methods, and no more figures by doing so."""
+        method = method if method in _METHODS else "other"
         self.requests.labels(method, endpoint, str(status)).inc()
         self.seconds.labels(method, endpoint).observe(seconds)
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import unquote_to_bytes
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from instar.lineage import Database
     from instar.service.parameters import Parameter
@@ -19,11 +19,12 @@ __all__ = ["ApiCall", "Endpoint", "Match", "Reply", "Router"]
 
 
 class Reply(NamedTuple):
-    """What a handler answers: a status, what the JSON says, and further headers."""
+    """What a handler answers: what the JSON says, a status, headers, and what became of how many events."""
 
     body: Any
     status: int = 200
     headers: dict[str, str] = {}  # noqa: RUF012 -- never changed
+    events: Mapping[str, int] = {}
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,12 @@ meaning in between. Redirects are not followed.
 
 from __future__ import annotations
 
+import contextlib
 import http.client
 import ipaddress
 import socket
 import ssl
+import threading
 from typing import Any, Final
 from urllib.parse import urlsplit
 
@@ -20,6 +22,8 @@ from instar.errors import InvalidEventError
 __all__ = ["check_webhook", "deliver"]
 
 _TIMEOUT: Final = 10
+_DEADLINE: Final = 15
+_NAT64: Final = ipaddress.IPv6Network("64:ff9b::/96"), ipaddress.IPv6Network("64:ff9b:1::/48")
 _MAX_STATUS: Final = 299
 
 
@@ -34,16 +38,29 @@ def deliver(url: str, alert: dict[str, Any], *, allow_local: bool) -> str | None
         address = _addresses(url, allow_local=allow_local)[0]
         parts = urlsplit(url)
         connection = _connection(parts.scheme, parts.hostname or "", parts.port, address)
+        # A timeout is for each read: who answers letter by letter must not keep all other alerts waiting.
+        late = threading.Event()
+        deadline = threading.Timer(_DEADLINE, _hang_up, [connection.sock, late])
+        deadline.start()
         try:
             target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
             headers = {"Content-Type": "application/json", "User-Agent": "instar"}
             connection.request("POST", target, msgspec.json.encode(alert), headers)
             status = connection.getresponse().status
         finally:
+            deadline.cancel()
             connection.close()
     except (OSError, http.client.HTTPException, InvalidEventError, ValueError) as error:
         return str(error)
+    if late.is_set():  # what there was of an answer may look like a whole one
+        return f"the webhook did not answer within {_DEADLINE} seconds"
     return None if status <= _MAX_STATUS else f"the webhook answered with status {status}"
+
+
+def _hang_up(connected: socket.socket, late: threading.Event) -> None:
+    late.set()
+    with contextlib.suppress(OSError):  # it is over already
+        connected.shutdown(socket.SHUT_RDWR)
 
 
 def _addresses(url: str, *, allow_local: bool) -> list[str]:
@@ -70,9 +87,20 @@ def _addresses(url: str, *, allow_local: bool) -> list[str]:
 
 def _is_local(address: str) -> bool:
     ip = ipaddress.ip_address(address.partition("%")[0])
-    mapped = getattr(ip, "ipv4_mapped", None)
-    ip = mapped if mapped is not None else ip
-    return ip.is_loopback or ip.is_link_local or ip.is_unspecified or ip.is_multicast or ip.is_reserved
+    return any(
+        one.is_loopback or one.is_link_local or one.is_unspecified or one.is_multicast or one.is_reserved
+        for one in (ip, *_embedded(ip))
+    )
+
+
+def _embedded(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
+    """Return the addresses of IPv4 that one of IPv6 stands for, in each of the ways that gateways know."""
+    if isinstance(ip, ipaddress.IPv4Address):
+        return []
+    found = [ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())]
+    if any(ip in network for network in _NAT64):
+        found.append(ipaddress.IPv4Address(int(ip) & 0xFFFFFFFF))
+    return [one for one in found if one is not None]
 
 
 def _connection(scheme: str, host: str, port: int | None, address: str) -> http.client.HTTPConnection:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+from uuid import uuid4
 
 import pytest
 from alembic.autogenerate import compare_metadata
@@ -11,9 +12,12 @@ from sqlalchemy import inspect, text
 
 from instar.errors import FormatTooNewError, UsageError
 from instar.lineage import open_database
+from instar.lineage.database import lock
 from instar.lineage.models import Base
 
 if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
     from instar.lineage import Database
 
 
@@ -40,6 +44,30 @@ def test_a_database_of_a_newer_instar_is_refused(database: Database, database_ur
         connection.execute(text("UPDATE alembic_version SET version_num = 99"))
     with pytest.raises(FormatTooNewError, match="format 99"):
         open_database(database_url)
+
+
+def test_many_locks_are_one(database: Database) -> None:
+    """PostgreSQL has room for a few thousand locks: who needs more of them keeps everybody away with one."""
+
+    def held(connection: Connection, count: int) -> dict[str, int]:
+        lock(connection, [uuid4() for _ in range(count)])
+        mine = "SELECT mode, count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+        return {row[0]: row[1] for row in connection.execute(text(f"{mine} GROUP BY mode"))}
+
+    if database.is_sqlite:
+        pytest.skip("SQLite has one writer at a time")
+    assert database.write(lambda connection: held(connection, 3)) == {"ShareLock": 1, "ExclusiveLock": 3}
+    assert database.write(lambda connection: held(connection, 20_000)) == {"ExclusiveLock": 1}
+
+
+def test_sqlite_is_read_while_it_is_written(database: Database) -> None:
+    """An embedded database keeps a write-ahead log, and what was acknowledged is on disk."""
+    if not database.is_sqlite:
+        pytest.skip("of SQLite")
+    with database.reading() as connection:
+        found = [connection.exec_driver_sql(f"PRAGMA {name}").scalar() for name in
+                 ("journal_mode", "synchronous", "foreign_keys")]  # fmt: skip
+    assert found == ["wal", 2, 1]
 
 
 @pytest.mark.parametrize("url", ["mysql://x/y", "lineage.db", "sqlite://", "sqlite:///:memory:"])

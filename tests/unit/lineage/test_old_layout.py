@@ -240,7 +240,10 @@ def test_a_batch_keeps_only_its_own_datasets_from_being_written(early: Database)
     def convert(connection: Connection) -> int:
         batch, _ = Converter(MappingLayout.INSTAR).convert(connection, None, 5)
         assert len({version.dataset_uuid for version in batch.versions}) == 1
-        mine = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid()"
+        mine = (
+            "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND pid = pg_backend_pid() "
+            "AND mode = 'ExclusiveLock'"
+        )
         return connection.scalar(text(mine)) or 0
 
     assert early.write(convert) == 1

@@ -76,7 +76,9 @@ def test_symlinks_unite_datasets_that_exist_already(service: Client) -> None:
     read = service.ask("/namespaces/jobs/jobs/reader/runs")["runs"][0]["inputDatasetVersions"]
     first = service.ask(f"{path('db', 'table')}/versions")["versions"][1]
     assert read[0]["datasetVersionId"] == {"namespace": "s3://b", "name": "path", "version": first["version"]}
-    assert service.ask("/search", q="table")["totalCount"] == 0
+    found = service.ask("/search", q="table")
+    assert (found["totalCount"], found["results"][0]["nodeId"]) == (1, "dataset:s3://b:path")
+    assert service.ask("/search", q="table", namespace="db")["totalCount"] == 1
     assert service.ask("/namespaces/db/datasets")["totalCount"] == 1
 
 
@@ -209,6 +211,16 @@ def test_search_sorts_and_counts(service: Client) -> None:
     assert service.ask("/search", q="%")["totalCount"] == 1
 
 
+def test_search_finds_names_in_other_alphabets(service: Client) -> None:
+    """A name is found as it is written; in another case too, as far as the database knows the letters."""
+    service.tell(run_event("COMPLETE", 1, outputs=[dataset("ÄÖÜ_Straße"), dataset("Заказы")]))
+    for text in ("ÄÖÜ", "Straße", "Заказ"):
+        assert service.ask("/search", q=text)["totalCount"] == 1, text
+    if service.service.database.is_sqlite:
+        for text in ("äöü", "заказ"):
+            assert service.ask("/search", q=text)["totalCount"] == 1, text
+
+
 def test_hidden_things_are_not_followed_and_come_back_with_an_event(service: Client) -> None:
     """What was deleted is in no list and in no graph, until an event names it again."""
     event = run_event("COMPLETE", 1, inputs=[dataset("x")], outputs=[dataset("y")])
@@ -217,6 +229,8 @@ def test_hidden_things_are_not_followed_and_come_back_with_an_event(service: Cli
     assert len(service.ask("/lineage", nodeId="dataset:db:x")["graph"]) == 1
     assert service.get("/api/v1/namespaces/jobs/jobs/job").status_code == 404
     assert service.delete("/api/v1/namespaces/db/datasets/y").json()["name"] == "y"
+    for node in ("dataset:db:y", "job:jobs:job"):
+        assert service.get("/api/v1/lineage", params={"nodeId": node}).status_code == 404
     assert service.ask("/namespaces/db/datasets")["totalCount"] == 1
     service.tell(run_event("COMPLETE", 2, 2, inputs=[dataset("x")], outputs=[dataset("y")]))
     assert len(service.ask("/lineage", nodeId="dataset:db:x")["graph"]) == 3
@@ -239,6 +253,7 @@ def test_unparsable_events_are_refused_and_never_retried(service: Client) -> Non
         (400, b"not gzip", {"content-encoding": "gzip"}),
         (400, gzip.compress(b"{}")[:-4], {"content-encoding": "gzip"}),
         (413, gzip.compress(b" " * (20 * 2**20)), {"content-encoding": "gzip"}),
+        (400, gzip.compress(b"") * 1000, {"content-encoding": "gzip"}),  # each member copied all that follow
         (413, b" " * (17 * 2**20), {}),
         (415, b"{}", {"content-encoding": "br"}),
     ]
@@ -259,6 +274,8 @@ def test_unparsable_events_are_refused_and_never_retried(service: Client) -> Non
         {"outputs": [dataset("x", schema={"fields": [{"type": "int"}]})]},
         {"outputs": [dataset("x", symlinks={"identifiers": [{"namespace": "x"}]})]},
         {"outputs": [dataset("x" * 3000)]},
+        {"outputs": [dataset("x", columnLineage={"fields": {"a": {"transformationType": "\0"}}})]},
+        {"outputs": [dataset("x", columnLineage={"fields": {"a": {"transformationDescription": "\0"}}})]},
     ):
         response = service.post("/api/v1/lineage", json={**good, **change})
         assert response.status_code == 422, (change, response.text)

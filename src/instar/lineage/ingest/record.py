@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from instar.lineage.database import Database
     from instar.lineage.events import OpenLineageEvent
+    from instar.lineage.ingest.changes import DatasetChange
 
 __all__ = ["ingest_event"]
 
@@ -71,8 +72,12 @@ def _record(connection: Connection, mentions: Mentions, received_at: int, locks:
     record_edges(connection, mentions)
     record_columns(connection, mentions)
     record_job_version(connection, run)
-    for timeline in Timeline.load(connection, regrouped | {change.dataset_uuid for change in changes}):
-        timeline.settle(changes, whole=not regrouped.isdisjoint(timeline.members))
+    by_name: dict[UUID, list[DatasetChange]] = {}
+    for change in changes:
+        by_name.setdefault(change.dataset_uuid, []).append(change)
+    for timeline in Timeline.load(connection, regrouped | by_name.keys()):
+        mine = [change for member in timeline.members for change in by_name.get(member, ())]
+        timeline.settle(mine, whole=not regrouped.isdisjoint(timeline.members))
     record_sources(connection, mentions)
     return True
 

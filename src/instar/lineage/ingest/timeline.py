@@ -108,9 +108,8 @@ class Timeline:
         """Return the version that a run found at a moment: what it writes itself, it has not read."""
         return self._last(_V.current_at <= at, _not_of(_V.run_uuid, run_uuid))
 
-    def settle(self, changes: Iterable[DatasetChange], *, whole: bool = False) -> None:
-        """Work out again what depends on these changes, or everything."""
-        here = [change for change in changes if change.dataset_uuid in self.members]
+    def settle(self, here: Sequence[DatasetChange], *, whole: bool = False) -> None:
+        """Work out again what depends on these changes of this dataset, or everything."""
         affected: set[UUID] = {change.version_uuid for change in here if change.version_uuid is not None}
         rewritten = bool(affected) or whole
         if whole or any(self._may_be_first(change) for change in here):

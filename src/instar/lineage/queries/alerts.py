@@ -29,7 +29,7 @@ def list_alerts(connection: Connection, page: Page, root: UUID | None = None) ->
     return {"alerts": [_show(row) for row in rows], "totalCount": total}
 
 
-def pending_alerts(connection: Connection, limit: int = 20) -> list[tuple[UUID, str, Json]]:
+def pending_alerts(connection: Connection, limit: int = 1000) -> list[tuple[UUID, str, Json]]:
     """Return alerts that wait to be delivered: their ids, where to, and what."""
     statement = _select().where(AlertRow.delivery == "pending").order_by(AlertRow.created_at).limit(limit)
     return [(row.uuid, row.webhook_url, _show(row)) for row in connection.execute(statement)]

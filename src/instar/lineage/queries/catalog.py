@@ -6,7 +6,8 @@ import zlib
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
-from sqlalchemy import ColumnElement, func, literal, select, union_all
+from sqlalchemy import ColumnElement, func, literal, or_, select, union_all
+from sqlalchemy.orm import aliased
 
 from instar.errors import EntityNotFoundError, UsageError
 from instar.lineage.ids import namespace_id, source_id
@@ -111,21 +112,17 @@ def search(
     for name, row in (("DATASET", DatasetRow), ("JOB", JobRow)):
         if kind not in (None, name):
             continue
-        wanted: list[ColumnElement[bool]] = [
-            row.is_hidden.is_(False),
-            func.lower(row.name).contains(text.lower(), autoescape=True),
-        ]
-        wanted += [row.namespace_uuid == namespace_id(namespace)] if namespace is not None else []
+        called: Any = aliased(DatasetRow) if row is DatasetRow else row  # a dataset has several names
+        wanted: list[ColumnElement[bool]] = [row.is_hidden.is_(False), _contains(called.name, text)]
+        wanted += [called.namespace_uuid == namespace_id(namespace)] if namespace is not None else []
         wanted += [row.updated_at < before] if before is not None else []
         wanted += [row.updated_at > after] if after is not None else []
-        wanted += [DatasetRow.uuid == DatasetRow.root_uuid] if row is DatasetRow else []
-        parts.append(
-            select(
-                literal(name).label("kind"), row.name, row.updated_at, NamespaceRow.name.label("namespace")
-            )
-            .join(NamespaceRow, NamespaceRow.uuid == row.namespace_uuid)
-            .where(*wanted)
-        )
+        part = select(
+            literal(name).label("kind"), row.name, row.updated_at, NamespaceRow.name.label("namespace")
+        ).join(NamespaceRow, NamespaceRow.uuid == row.namespace_uuid)
+        if row is DatasetRow:
+            part = part.join(called, called.root_uuid == DatasetRow.uuid).distinct()
+        parts.append(part.where(*wanted))
     found = union_all(*parts).subquery()
     order = (found.c.updated_at.desc(), found.c.name) if sort == "UPDATE_AT" else (found.c.name,)
     statement = select(found).order_by(*order, found.c.namespace, found.c.kind)
@@ -142,6 +139,12 @@ def search(
     ]
     total = connection.scalar(select(func.count()).select_from(found))
     return {"totalCount": total, "results": results}
+
+
+def _contains(name: Any, text: str) -> ColumnElement[bool]:  # noqa: ANN401 -- a column
+    """Say that a name has a text in it; in PostgreSQL, its locale says which letters are the same."""
+    ignoring_case = func.lower(name).contains(text.lower(), autoescape=True)
+    return or_(ignoring_case, name.contains(text, autoescape=True)) if not text.isascii() else ignoring_case
 
 
 def list_events(

@@ -104,7 +104,8 @@ def _find_node(connection: Connection, kind: str, words: str) -> GraphNode | Non
     colons = [position for position, letter in enumerate(words) if letter == ":"]
     if kind == "job":
         jobs = [job_id(words[:colon], words[colon + 1 :]) for colon in colons]
-        uuid = connection.scalar(select(JobRow.uuid).where(JobRow.uuid.in_(jobs)).limit(1))
+        wanted = select(JobRow.uuid).where(JobRow.uuid.in_(jobs), JobRow.is_hidden.is_(False))
+        uuid = connection.scalar(wanted.limit(1))
         return GraphNode(kind, uuid) if uuid is not None else None
     readings: dict[UUID, str | None] = {}
     if kind == "dataset":
@@ -116,7 +117,9 @@ def _find_node(connection: Connection, kind: str, words: str) -> GraphNode | Non
                     dataset = dataset_id(words[:first], words[first + 1 : second])
                     readings[dataset] = words[second + 1 :]
     rows = connection.execute(
-        select(DatasetRow.uuid, DatasetRow.root_uuid).where(DatasetRow.uuid.in_(list(readings)))
+        select(DatasetRow.uuid, DatasetRow.root_uuid).where(
+            DatasetRow.uuid.in_(list(readings)), DatasetRow.is_hidden.is_(False)
+        )
     ).all()
     # If several exist, the longest name of a dataset is meant: the rest is the shortest field.
     best = min(rows, key=lambda row: (len(readings[row[0]] or ""), row[0]), default=None)
