@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 __all__ = ["check_version", "collect", "map_in_arrow", "own_version", "use_own_python"]
 
 _DEFAULT: Final = "python3"
-_OF_STORAGE: Final = re.compile(r"instar\.errors\.storage\.(\w+): (.+?) failed: (.+)")
+_OF_STORAGE: Final = re.compile(r"instar\.errors\.(?:storage\.)?(\w+): (.+?) failed: (.+)")
 _STORAGE: Final = {kind.__name__: kind for kind in (StorageError, StorageDeniedError, StorageTimeoutError)}
 
 
