@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
 __all__ = ["merge_runs"]
 
+TOGETHER_BYTES: Final = 64 * 1024 * 1024
+"""How much of all runs is put together and sorted at once; it is copied a few times meanwhile."""
+_LEAST_BYTES: Final = 64 * 1024
+"""Of each run; a round of less would not be worth it."""
+
 
 def merge_runs(
     runs: Iterable[Iterable[pa.RecordBatch]], schema: Schema, order_by: Sequence[int] = ()
@@ -23,9 +28,12 @@ def merge_runs(
     """Yield the rows of sorted runs, sorted; of equal rows, one of the earliest run comes first.
 
     A run is batches whose rows are in order, with the columns of the schema, then `_ts` and `_diff` if they
-    matter. One batch of each run is held at most, and runs that lie apart are passed on without sorting.
+    matter. One batch of each run is held at most, and of these only some rows are put together at a time.
+    Runs that lie apart are passed on without sorting.
     """
-    heads = [_Head(iter(run)) for run in runs]
+    iterators = [iter(run) for run in runs]
+    most = max(_LEAST_BYTES, TOGETHER_BYTES // max(1, len(iterators)))
+    heads = [_Head(batches, most) for batches in iterators]
     while live := [head for head in heads if head.fill()]:
         ends = arrange_rows(pa.concat_tables([head.ends() for head in live]), schema, order_by).ranks()
         firsts, lasts = ends[::2], ends[1::2]
@@ -38,19 +46,26 @@ def merge_runs(
 
 
 class _Head:
-    """The rows of a run that come next."""
+    """The rows of a run that come next: so many bytes of them, about."""
 
-    def __init__(self, batches: Iterator[pa.RecordBatch]) -> None:
+    def __init__(self, batches: Iterator[pa.RecordBatch], most_bytes: int) -> None:
         self._batches = batches
+        self._most_bytes = most_bytes
+        self._later = pa.table({})
+        self._step = 0
         self.rows = pa.table({})
 
     def fill(self) -> bool:
         """Make sure that there are rows, and return whether there are."""
         while self.rows.num_rows == 0:
-            batch = next(self._batches, None)
-            if batch is None:
-                return False
-            self.rows = pa.Table.from_batches([batch])
+            if self._later.num_rows == 0:
+                batch = next(self._batches, None)
+                if batch is None:
+                    return False
+                self._later = pa.Table.from_batches([batch])
+                self._step = max(1, batch.num_rows * self._most_bytes // max(1, batch.nbytes))
+            self.rows = self._later.slice(0, self._step)
+            self._later = self._later.slice(self._step)
         return True
 
     def ends(self) -> pa.Table:

@@ -31,25 +31,34 @@ def spill_runs(
     spilled: ExitStack,
     most_bytes: int = SORTED_BYTES,
 ) -> list[Iterable[pa.RecordBatch]]:
-    """Sort rows in pieces; all but the last wait in files, which are removed when the stack is closed."""
-    runs: list[Iterable[pa.RecordBatch]] = []
+    """Sort rows in pieces. If there are several, they wait in files, which go when the stack is closed."""
+    paths: list[Path] = []
     piece: list[pa.RecordBatch] = []
-    folder: Path | None = None
+    size = 0
+
+    def spill() -> None:
+        if not paths:
+            folder = Path(spilled.enter_context(tempfile.TemporaryDirectory(prefix="instar-")))
+        else:
+            folder = paths[0].parent
+        paths.append(folder / str(len(paths)))
+        table = sort_rows(pa.Table.from_batches(piece), schema, order_by)
+        with pa.OSFile(str(paths[-1]), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
+            writer.write_table(table, max_chunksize=_BATCH_ROWS)
+
     for batch in batches:
-        if piece and sum(one.nbytes for one in piece) + batch.nbytes > most_bytes:
-            if folder is None:
-                folder = Path(spilled.enter_context(tempfile.TemporaryDirectory(prefix="instar-")))
-            path = folder / str(len(runs))
-            table = sort_rows(pa.Table.from_batches(piece), schema, order_by)
-            with pa.OSFile(str(path), "wb") as sink, pa.ipc.new_file(sink, table.schema) as writer:
-                writer.write_table(table, max_chunksize=_BATCH_ROWS)
-            runs.append(_read_file(path))
-            piece = []
+        if piece and size + batch.nbytes > most_bytes:
+            spill()
+            piece, size = [], 0
         piece.append(batch)
+        size += batch.nbytes
+    if paths:
+        spill()
+        return [_read_file(path) for path in paths]
     if piece:
         table = sort_rows(pa.Table.from_batches(piece), schema, order_by)
-        runs.append(table.to_batches(max_chunksize=_BATCH_ROWS))
-    return runs
+        return [table.to_batches(max_chunksize=_BATCH_ROWS)]
+    return []
 
 
 def _read_file(path: Path) -> Iterator[pa.RecordBatch]:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from random import Random
 from typing import TYPE_CHECKING
+from unittest.mock import patch
 
 import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from instar.parts import merge_runs, sort_rows
+from instar.parts import merge, merge_runs, sort_rows
 from instar.schema import parse_schema_ddl
 from tests.properties.parts.rows import as_bag, orderable_ids, plain_rows
 from tests.properties.schema.data import batch_of, random_rows
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 @thorough
 @given(st.data())
 def test_merging_runs_is_sorting_all_their_rows(data: st.DataObject) -> None:
-    """Whatever the types, how many runs there are, and how they are cut into batches."""
+    """Whatever the types, how many runs there are, how they are cut into batches, and what fits in memory."""
     schema = data.draw(schemas(depth=2))
     random = Random(data.draw(st.integers(0, 2**32 - 1)))
     rows = random_rows(random, schema, 12)
@@ -33,7 +34,9 @@ def test_merging_runs_is_sorting_all_their_rows(data: st.DataObject) -> None:
     for begin in range(0, 24, (size := random.randint(1, 24))):
         table = pa.Table.from_batches([batch_of(rows[begin : begin + size], schema, random)])
         runs.append(sort_rows(table, schema, order_by).to_batches(max_chunksize=random.randint(1, 5)))
-    found = [row for table in merge_runs(runs, schema, order_by) for row in plain_rows(table, schema)]
+    most = random.choice((1, 300, 10**6))
+    with patch.multiple(merge, TOGETHER_BYTES=most, _LEAST_BYTES=1):
+        found = [row for table in merge_runs(runs, schema, order_by) for row in plain_rows(table, schema)]
     keys = [row_key(row, schema, order_by) for row in found]
     assert keys == sorted(keys)
     assert as_bag(found) == as_bag(rows)

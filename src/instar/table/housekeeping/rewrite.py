@@ -29,6 +29,7 @@ from instar.parts import (
     write_parts,
 )
 from instar.parts.spill import SORTED_BYTES
+from instar.parts.write import ROW_GROUP_BYTES
 from instar.schema import arrow_schema, needs_consolidation
 from instar.table.layout import part_key
 from instar.table.read.locate_keys import key_schema
@@ -49,6 +50,8 @@ GONE: Final = "_gone"
 
 STREAMED_BYTES: Final = 16 * 1024 * 1024
 """Runs of files that are smaller together are read whole and sorted with the others."""
+STREAMS: Final = SORTED_BYTES // ROW_GROUP_BYTES
+"""How many runs are merged as they are: a row group of each is in memory. All others are sorted again."""
 
 Taken = tuple[int, BitMap]
 """A time, and the positions of a part that were retracted then."""
@@ -128,20 +131,21 @@ def _retracted(batch: pa.RecordBatch) -> pa.RecordBatch:
 def _sorted_runs(work: Work, spilled: ExitStack) -> list[Iterable[pa.RecordBatch]]:
     """Return the rows of the inputs as sorted runs."""
     storing = work.storing
-    streamed: list[Iterable[pa.RecordBatch]] = []
-    others: list[Input] = []
-    for _, group in groupby(
-        sorted(work.inputs, key=lambda item: (item.run, item.place)), key=lambda item: item.run
-    ):
-        run = list(group)
-        parts = [item.written.part for item in run]
-        large = sum(part.size for part in parts) >= STREAMED_BYTES
-        if large and _stays_in_order(run, work.storing.schema):
-            streamed.append(chain.from_iterable(_read(work, item) for item in run))
-        else:
-            others += run
+    by_run = sorted(work.inputs, key=lambda item: (item.run, item.place))
+    runs = [list(group) for _, group in groupby(by_run, key=lambda item: item.run)]
+    runs.sort(key=_size, reverse=True)
+    large = [run for run in runs if _size(run) >= STREAMED_BYTES and _stays_in_order(run, storing.schema)]
+    streamed = large[:STREAMS]
+    others = [item for run in runs if run not in streamed for item in run]
     rows = chain.from_iterable(_read(work, item) for item in sorted(others))
-    return [*streamed, *spill_runs(rows, storing.schema, storing.order_by, spilled, SORTED_BYTES)]
+    return [
+        *(chain.from_iterable(_read(work, item) for item in run) for run in streamed),
+        *spill_runs(rows, storing.schema, storing.order_by, spilled, SORTED_BYTES),
+    ]
+
+
+def _size(run: Sequence[Input]) -> int:
+    return sum(item.written.part.size for item in run)
 
 
 def _sample(work: Work) -> pa.Table:
