@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 import msgspec
 
-from instar.compat.columns import RENAMED, compare_columns, goes_on
+from instar.compat.columns import RENAMED, compare_columns, goes_on, may_go_on
 from instar.compat.judgement import Difference, Ruling, conditional, safe, unsafe
 from instar.compat.size import ColumnCount, check_json_depth
 from instar.errors import InvalidSchemaError, UsageError
@@ -260,12 +260,12 @@ class _Resolution:
                     yield Difference(
                         path, what, wire=unsafe("old records with it fail: the enum has no default")
                     )
+        lost = [symbol for symbol in old["symbols"] if symbol not in new["symbols"]]
         for symbol in new["symbols"]:
             if symbol not in old["symbols"]:
-                wire = safe("old records do not hold it")
-                yield Difference(
-                    path, f"symbol added: {symbol}", wire=wire, query=safe("a column of names takes any name")
-                )
+                wire, query = safe("old records do not hold it"), safe("a column of names takes any name")
+                meaning = may_go_on(lost, symbol)
+                yield Difference(path, f"symbol added: {symbol}", wire=wire, query=query, semantic=meaning)
 
 
 _UNSAFE: Final = 2

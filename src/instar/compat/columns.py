@@ -29,9 +29,18 @@ from instar.schema.rules import can_widen
 from instar.schema.text import format_field
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
-__all__ = ["ADDED", "DELETED", "RENAMED", "ColumnsVersion", "compare_columns", "goes_on", "read_as"]
+__all__ = [
+    "ADDED",
+    "DELETED",
+    "RENAMED",
+    "ColumnsVersion",
+    "compare_columns",
+    "goes_on",
+    "may_go_on",
+    "read_as",
+]
 
 ADDED: Final = safe("old tables have no values for it, and it reads as null")
 DELETED: Final = safe("a range of tables still has it, with nulls for new tables")
@@ -81,6 +90,13 @@ def compare_columns(
 def goes_on(old: str, new: str) -> Ruling:
     """Rule on the meaning of a rename."""
     return unsafe(f"`{old}` goes on as `{new}`: queries by either name see only half of the rows")
+
+
+def may_go_on(lost: Sequence[object], new: object) -> Ruling | None:
+    """Rule on the meaning of a value that came while others went: it may be one of them under a new name."""
+    if not lost:
+        return None
+    return conditional(f"{lost[0]} went away and may go on as {new}: queries for either miss some rows")
 
 
 def _match(old: tuple[Field, ...], new: tuple[Field, ...], *, by_id: bool) -> dict[str, str]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from instar.compat.columns import compare_columns
+from instar.compat.columns import compare_columns, may_go_on
 from instar.compat.judgement import Difference, conditional, safe, unsafe
 from instar.compat.size import ColumnCount, check_json_depth
 from instar.errors import InvalidSchemaError
@@ -217,12 +217,12 @@ class _Inclusion:
         for value in before:
             if value not in after:
                 yield Difference(where, f"value deleted: {value}", wire=unsafe("old documents may hold it"))
+        gone = [value for value in before if value not in after]
         for value in after:
             if value not in before:
-                taken = safe("a column of names takes any name")
-                yield Difference(
-                    where, f"value added: {value}", wire=safe("old documents do not hold it"), query=taken
-                )
+                wire, taken = safe("old documents do not hold it"), safe("a column of names takes any name")
+                meaning = may_go_on(gone, value)
+                yield Difference(where, f"value added: {value}", wire=wire, query=taken, semantic=meaning)
 
     def bounds(self, old: dict[str, Any], new: dict[str, Any], where: str) -> Iterator[Difference]:
         for keyword in (*_LOWER, *_UPPER):
