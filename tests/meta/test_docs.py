@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 import instar
+from instar.schema.primitives import PRIMITIVE_ROWS
 from tests.meta.modules import ROOT
 from tools.generate_docs import PAGES, commands, error_classes
 
@@ -68,6 +69,17 @@ def test_every_page_is_on_the_map() -> None:
     """README links every page of docs/."""
     text = (ROOT / "README.md").read_text(encoding="utf-8")
     assert [page.name for page in (ROOT / "docs").glob("*.md") if f"docs/{page.name})" not in text] == []
+
+
+def test_every_type_is_documented() -> None:
+    """docs/types.md has a row for each type, with what it may become, and for what other systems have."""
+    text = (ROOT / "docs" / "types.md").read_text(encoding="utf-8")
+    for row in PRIMITIVE_ROWS.values():
+        if row.name.startswith("interval "):
+            continue
+        line = next(line for line in text.splitlines() if line.startswith(f"| `{row.name}`"))
+        assert [it for it in (*row.wider, *row.synonyms) if f"`{it}`" not in line] == []
+    assert {"time", "uuid", "varchar", "variant"} <= set(re.findall(r"^\| `(\w+)", text, re.MULTILINE))
 
 
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md"])

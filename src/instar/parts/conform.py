@@ -1,8 +1,8 @@
 """Bringing data from outside into the layout of a schema, or saying why it does not fit.
 
 Columns and members are matched by name as Spark does it, missing ones are null, numbers widen. Whole numbers
-of any width fit where each of their values does; nothing else is narrowed, rounded or guessed, and whether
-its type fits is known before the first row is read.
+of any width fit where each of their values does, and so do numbers of Python and pandas, whose types nobody
+chose; nothing else is narrowed, rounded or guessed, and whether its type fits is known before the first row.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from instar.parts.incoming import (
     ArrowData,
     check_names,
     find_leaf,
+    is_incidental,
     is_list,
     open_stream,
     plain,
@@ -44,6 +45,7 @@ from instar.schema import (
     format_type,
 )
 from instar.schema.paths import ELEMENT, KEY, VALUE
+from instar.schema.primitives import Family, names_of
 from instar.schema.rules import can_widen
 from instar.schema.types import INTERVAL_DAY_TIME, INTERVAL_YEAR_MONTH
 
@@ -58,6 +60,7 @@ _BATCH_ROWS: Final = 128 * 1024
 _BATCH_BYTES: Final = 64 * 1024 * 1024
 
 _SHOWN: Final = 20
+_REALS: Final = tuple(Primitive(name) for name in names_of(Family.REAL))
 """How many unknown columns are named."""
 
 Path = tuple[str, ...]
@@ -351,6 +354,8 @@ def _step(field: pa.Field, type_: Type, path: Path) -> _Step:
     leaf = find_leaf(field)
     if pa.types.is_integer(given) and type_ in INTEGERS and not _is_interval(leaf):
         return _LeafStep(given, type_, path)  # pandas and others make whole numbers wider than they are
+    if is_incidental(field) and type_ in (_REALS if pa.types.is_integer(given) else INTEGERS):
+        return _LeafStep(given, type_, path)  # Arrow refuses each value that it cannot turn back
     if leaf is None or not _fits(leaf, type_):
         is_ = format_type(leaf) if leaf is not None and _is_interval(leaf) else str(given)
         raise DataMismatchError(format_path(path), _why_not(is_, leaf, type_))

@@ -26,7 +26,7 @@ from instar.schema import (
     format_path,
     parse_type_ddl,
 )
-from instar.schema.arrow import ARROW_NAMES, find_named, said_type
+from instar.schema.arrow import ARROW_NAMES, find_named, said_type, why_refused
 from instar.schema.paths import ELEMENT, KEY, VALUE, parse_path
 from instar.schema.primitives import Family, names_of
 from instar.schema.rules import can_widen
@@ -39,6 +39,7 @@ __all__ = [
     "check_names",
     "data_schema",
     "find_leaf",
+    "is_incidental",
     "needed_types",
     "new_columns",
     "open_stream",
@@ -61,6 +62,7 @@ _LEAVES: Final = ARROW_NAMES | {
 
 INTEGERS: Final = tuple(Primitive(name) for name in names_of(Family.INTEGER))
 
+_INCIDENTAL: Final = b"instar.incidental"
 _FAILED_COLUMN: Final = re.compile(r"Conversion failed for column (.*) with type ", re.DOTALL)
 _VIEWS: Final = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
@@ -169,7 +171,7 @@ def _from_dicts(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
         except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
             reason = f"its values are not of one type: {error}. Convert them first"
             raise DataMismatchError(str(name), reason) from None
-    return pa.table(columns)
+    return _incidental(pa.table(columns))
 
 
 def _from_batches(data: Iterator[Any], kind: str) -> pa.RecordBatchReader:
@@ -190,11 +192,26 @@ def _from_batches(data: Iterator[Any], kind: str) -> pa.RecordBatchReader:
 def _from_pandas(frame: Any) -> pa.Table:  # noqa: ANN401 -- pandas may be absent
     """Return the columns of a pandas frame, or say which of them has no one type."""
     try:
-        return pa.Table.from_pandas(frame, preserve_index=False)
+        return _incidental(pa.Table.from_pandas(frame, preserve_index=False))
     except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
         found = _FAILED_COLUMN.search(str(error.args[-1]))
         reason = f"its values are not of one type: {error.args[0]}. Convert them first"
         raise DataMismatchError("?" if found is None else found[1], reason) from None
+
+
+def _incidental(table: pa.Table) -> pa.Table:
+    """Say of numbers that nobody chose their type: 5 may be a double, and 5.0 whole with others missing."""
+    fields = [it.with_metadata({_INCIDENTAL: b"1"}) if _is_number(it) else it for it in table.schema]
+    return pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
+
+
+def _is_number(field: pa.Field) -> bool:
+    return bool(pa.types.is_integer(field.type) or pa.types.is_floating(field.type))
+
+
+def is_incidental(field: pa.Field) -> bool:
+    """Whether nobody has chosen the type of some numbers: they go wherever each of them fits."""
+    return _INCIDENTAL in (field.metadata or {})
 
 
 def _check_objects(frame: Any) -> None:  # noqa: ANN401 -- Polars may be absent
@@ -294,7 +311,10 @@ def _type_of(field: pa.Field, path: tuple[str, ...]) -> Type:
         raise UnsupportedTypeError(named, why, path=format_path(path))
     leaf = find_leaf(field)
     if leaf is None:
-        raise DataMismatchError(format_path(path), f"there is no column type for {given}; cast it first")
+        reason = f"it is {given}: {why_refused(given)}"
+        if pa.types.is_null(given):
+            reason = "all its values are null, so it has no type: leave it out"
+        raise DataMismatchError(format_path(path), reason)
     return leaf
 
 

@@ -58,6 +58,7 @@ ARROW_NAMES: Final = {
 }
 
 _REFUSED: Final = (
+    (lambda type_: type_ == pa.uuid(), "Spark has no such type; cast it to binary(16), or to string"),
     (pa.types.is_union, "a column has one type; use a struct with a member for each"),
     (
         pa.types.is_unsigned_integer,
@@ -65,7 +66,10 @@ _REFUSED: Final = (
     ),
     (pa.types.is_float16, "there are no half floats; cast it to float"),
     (pa.types.is_date64, "dates are kept in days; cast it to date32"),
-    (pa.types.is_time, "a time of day is not a column type here; use int64 or duration[us]"),
+    (
+        pa.types.is_time,
+        "Spark has no times of day by default; cast it to string, or to int64 and then duration[us]",
+    ),
     (pa.types.is_interval, "months and days have no order; use int32 months or duration[us]"),
     (pa.types.is_null, "a column of nothing has no type to evolve from; choose the type it will have"),
     (
@@ -155,9 +159,15 @@ def _from_type(field: pa.Field, path: tuple[str, ...]) -> Type:
         return Struct(tuple(_from_field(member, (*path, member.name)) for member in type_.fields))
     leaf = _find_leaf(field)
     if leaf is None:
-        why = next((why for test, why in _REFUSED if test(type_)), "there is no column type for it")
-        raise UnsupportedTypeError(str(type_), why, path=format_path(path))
+        raise UnsupportedTypeError(str(type_), why_refused(type_), path=format_path(path))
     return leaf
+
+
+def why_refused(type_: pa.DataType) -> str:
+    """Return why no column has an Arrow type, and what to do about it."""
+    return next(
+        (why for test, why in _REFUSED if test(type_)), "there is no column type for it; cast it first"
+    )
 
 
 def said_type(field: pa.Field) -> str:

@@ -7,6 +7,7 @@ The parser takes what Spark's does, and `not null` where Spark cannot say it: `a
 from __future__ import annotations
 
 import re
+from difflib import get_close_matches
 from typing import Final, NamedTuple, NoReturn
 
 from instar.errors import InvalidSchemaError, UnsupportedTypeError
@@ -36,13 +37,37 @@ UNSUPPORTED: Final = {
     "void": "a column of nothing has no type to evolve from; choose the type it will have",
     "null": "a column of nothing has no type to evolve from; choose the type it will have",
     "variant": "its values have no columns; use string, or name the members in a struct",
-    "time": "a time of day is not a column type here; use int, or an interval",
+    "time": "Spark has no times of day by default; use `interval day to second`, or string",
+    "uuid": "Spark has no such type; use string, or binary for its 16 bytes",
     "object": "it exists only inside a running Spark job",
     "geometry": "use binary (WKB)",
     "geography": "use binary (WKB)",
     "calendar interval": "months and days have no order; use `interval year to month` or `day to second`",
 }
 """Spark types that a table does not hold, and what to do instead."""
+
+_MEANT: Final = {
+    "text": "string",
+    "str": "string",
+    "nvarchar": "string",
+    "json": "string",
+    "jsonb": "string",
+    "bool": "boolean",
+    "datetime": "timestamp",
+    "timestamptz": "timestamp",
+    "int8": "tinyint (or bigint, if you think of PostgreSQL)",
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "float32": "float",
+    "float64": "double",
+    "number": "decimal(p, s)",
+    "bytes": "binary",
+    "blob": "binary",
+    "list": "array<…>",
+    "dict": "map<…, …>",
+}
+"""What other systems call types, and what they are called here."""
 
 _TOKEN = re.compile(
     r"(?P<space>\s+|--[^\n]*|/\*(?s:.*?)\*/)"
@@ -190,7 +215,11 @@ class _Parser:
         if word in UNSUPPORTED:
             raise UnsupportedTypeError(word, UNSUPPORTED[word], text=self.text, position=token.position)
         if name not in PRIMITIVES:
-            self.fail(f"unknown type {token.text!r}", token.position)
+            meant = _MEANT.get(word) or next(
+                iter(get_close_matches(word, {*_SYNONYMS, *PRIMITIVES}, 1)), None
+            )
+            remedy = "" if meant is None else f": write {_SYNONYMS.get(meant, meant)}"
+            self.fail(f"unknown type {token.text!r}{remedy}", token.position)
         return Primitive(name)
 
     def list(self, token: _Token) -> List:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from datetime import time
 from typing import TYPE_CHECKING
 
 import pytest
 
 import instar as library
-from instar.errors import InvalidSchemaError, TableNotFoundError, UsageError
+from instar.errors import DataMismatchError, InvalidSchemaError, TableNotFoundError, UsageError
 from tests.unit.cli.command import instar
 
 if TYPE_CHECKING:
@@ -130,3 +131,17 @@ def test_python_answers_mistakes_too(lake: Path, tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("x", encoding="utf-8")
     with pytest.raises(UsageError, match=r"a\.csv is a file, and a store is a directory"):
         library.open(tmp_path / "a.csv")
+
+
+def test_types_that_no_column_has_are_told_with_what_to_do(lake: Path) -> None:
+    """A time of day, and a column of nothing but nulls."""
+    with library.open(lake) as store:
+        table = store["flights"]
+        with pytest.raises(
+            DataMismatchError, match=r"it is time64\[us\]: Spark has no times of day by default"
+        ):
+            table.append([{"carrier": "UA", "at": time(1, 2)}], evolve=True)
+        with pytest.raises(
+            DataMismatchError, match="all its values are null, so it has no type: leave it out"
+        ):
+            table.append([{"carrier": "UA", "note": None}], evolve=True)

@@ -320,7 +320,7 @@ def test_new_columns_are_found_at_every_level() -> None:
         "m.value.w": "decimal(5,2)",
         "l.element.q": "boolean",
     }
-    with pytest.raises(DataMismatchError, match="no column type for null"):
+    with pytest.raises(DataMismatchError, match="all its values are null"):
         new_columns(pa.schema([("z", pa.null())]), schema)
 
 
@@ -508,3 +508,23 @@ def test_all_unknown_columns_are_named() -> None:
     ) as info:
         Conformer(pa.schema([(name, pa.int32()) for name in "abcd"]), parse_schema_ddl("a int"))
     assert info.value.column == "b"
+
+
+def test_numbers_whose_type_nobody_chose_go_where_each_of_them_fits() -> None:
+    """Python's 5 is a double too, and pandas makes floats of whole numbers with others missing."""
+    assert conformed([{"d": 5}, {"d": None}], "d double")["d"].to_pylist() == [5.0, None]
+    assert conformed([{"n": 5.0}], "n int")["n"].to_pylist() == [5]
+    frame = pd.DataFrame({"n": [181.0, None], "d": [1, 2]})
+    assert conformed(frame, "n bigint, d float").to_pylist() == [{"n": 181, "d": 1.0}, {"n": None, "d": 2.0}]
+    for data, ddl in (
+        ([{"n": 5.5}], "n int"),
+        (pd.DataFrame({"n": [1.0, float("inf")]}), "n bigint"),
+        ([{"n": 2.0**40}], "n int"),
+        ([{"d": 2**53 + 1}], "d double"),
+        ([{"d": 2**24 + 1}], "d float"),
+    ):
+        with pytest.raises(DataMismatchError, match="is not exactly a") as refused:
+            conformed(data, ddl)
+        assert refused.value.row is not None
+    with pytest.raises(DataMismatchError, match="which is not bigint"):
+        conformed(pa.table({"n": [5.0]}), "n bigint")

@@ -75,6 +75,13 @@ def test_a_type_alone_can_be_read() -> None:
         ("é int", 0, "column name 'é' needs backticks around it"),
         ("a int, 'b' int", 7, "expected a column name, found \"'b'\""),
         ("a int, b foo", 9, "unknown type 'foo'"),
+        ("a text", 2, "unknown type 'text': write string"),
+        ("a integr", 2, "unknown type 'integr': write int"),
+        (
+            "a uuid",
+            2,
+            "type uuid cannot be held: Spark has no such type; use string, or binary for its 16 bytes",
+        ),
         ("a int, b array", 14, "expected '<' after array, found 'the end'"),
         ("a array<int, b int", 11, "expected '>' to close the array, found ','"),
         ("a map<int>", 9, "expected ',' between the key and the value of a map, found '>'"),

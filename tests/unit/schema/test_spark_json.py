@@ -29,7 +29,7 @@ REFUSED: list[tuple[object, str]] = [
     ("variant", "its values have no columns"),
     ("char(5)", "its padding is not kept"),
     ("varchar(5)", "its length is not enforced"),
-    ("time(6)", "a time of day is not a column type here"),
+    ("time(6)", "Spark has no times of day by default"),
     ("geometry(4326)", "use binary (WKB)"),
     ("geography(4326)", "use binary (WKB)"),
     ("decimal(39,0)", "1 <= precision <= 38"),
