@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import warnings
+from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -12,8 +13,11 @@ if TYPE_CHECKING:
 
 __all__ = ["register", "scan_reports"]
 
+_MOST_VIEWS: Final = 200
+"""A store with more tables than this gets no views: each costs requests, and the catalog has all tables."""
 
-def register(spark: SparkSession, store: Store, name: str = "instar") -> list[str]:
+
+def register(spark: SparkSession, store: Store, name: str = "instar", *, prefix: str = "") -> list[str]:
     """Make a store a catalog of SQL, each table a temporary view, and the format `instar` known.
 
     Returns the names of the views. In the catalog, tables are `instar.events` and
@@ -32,6 +36,9 @@ def register(spark: SparkSession, store: Store, name: str = "instar") -> list[st
     apart. A view keeps the columns, and their names, that its table had when it was registered: after a
     rename, register again for the new name.
 
+    With a `prefix`, only tables whose names begin with it become views. Of more than 200 tables none does,
+    for each would have to be opened: a warning says so. The catalog has all tables, and opens those queried.
+
     A client of Spark Connect has no views, for they need the JVM: where the store has tables, the source and
     sink are made known and then `UsageError` is raised. `instar.spark.register_source(spark)` does the
     first alone.
@@ -40,7 +47,15 @@ def register(spark: SparkSession, store: Store, name: str = "instar") -> list[st
 
     register_source(spark)
     make_catalog(spark, store, name)
-    return make_views(spark, {table.name: table.follow for table in store.find_tables()})
+    tables = store.find_tables(prefix, limit=_MOST_VIEWS + 1)
+    if len(tables) > _MOST_VIEWS:
+        warnings.warn(
+            f"{store.location} has more than {_MOST_VIEWS} tables, so there are no views of them: query them "
+            f"as {name}.`table`, or choose some with instar.register(spark, store, prefix='…')",
+            stacklevel=2,
+        )
+        return []
+    return make_views(spark, {table.name: table.follow for table in tables})
 
 
 def scan_reports(frame: DataFrame) -> list[ScanReport]:

@@ -114,16 +114,22 @@ class Store:
         return list_tables(self._found(), prefix)
 
     def find_tables(
-        self, prefix: str = "", *, unreadable: dict[str, InstarError] | None = None
+        self,
+        prefix: str = "",
+        *,
+        unreadable: dict[str, InstarError] | None = None,
+        limit: int | None = None,
     ) -> list[Table]:
         """Open all tables whose names begin with a prefix, at once, in the order of their names.
+
+        With a `limit`, only the first so many are opened, and no others are looked at.
 
         Their states are read side by side, so it is much faster than opening them one by one. A table that
         is damaged, or of a newer format, raises its error; if a dict is given as `unreadable`, the error is
         put there under the table's name, and the others are opened.
         """
         services = self._found()
-        return [Table(services, log) for log in find_tables(services, prefix, unreadable)]
+        return [Table(services, log) for log in find_tables(services, prefix, unreadable, limit)]
 
     def create_stream(
         self,

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
     from instar.state import ConfigValue
     from instar.table.housekeeping.forecast import TableCondition
 
+_SHOWN: Final = 100
+"""How many tables are listed unless another number is asked for."""
 _NAMED: Final = 5
 """How many of many columns are named."""
 _READERS: Final = 16
@@ -66,11 +68,19 @@ def init(
 def tables(
     prefix: Annotated[str, typer.Argument(help="Only tables whose names begin with this.")] = "",
     *,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Show so many; 0 is all. Otherwise 100, and in JSON all.", show_default=False
+        ),
+    ] = None,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List the tables of a store.
+
+    Only tables that are shown are opened, so a store may have many.
 
     One that cannot be read, because it is damaged or of a newer format, is named in the error at the end, or
     in JSON by an object with its error.
@@ -83,8 +93,10 @@ def tables(
 
     """
     unreadable: dict[str, InstarError] = {}
+    most = (None if as_json else _SHOWN) if limit is None else limit or None
     with open_store(store, consensus) as opened, ThreadPoolExecutor(_READERS) as pool:
-        found = list(pool.map(_facts, opened.find_tables(prefix, unreadable=unreadable)))
+        tables = opened.find_tables(prefix, unreadable=unreadable, limit=None if most is None else most + 1)
+        found = list(pool.map(_facts, tables[:most]))
     if as_json:
         errors = [{"name": name, **error_json(it.code, str(it))} for name, it in unreadable.items()]
         print_json([*(fact._asdict() for fact in found), *errors])
@@ -92,6 +104,8 @@ def tables(
         raise typer.Exit(max(codes, default=0))
     if found:
         _print_tables(found)
+        if len(tables) > len(found):
+            console().print(f"There are more than these {len(found)}: name a prefix, or --limit 0 for all.")
     elif not unreadable:
         console().print(
             f"There are no tables in {opened.location}" + (f" under {prefix}." if prefix else ".")

@@ -299,3 +299,17 @@ def test_registering_changes_no_setting(spark: SparkSession, store: Store) -> No
     before = dict(spark.conf.getAll)
     instar.register(spark, store)
     assert dict(spark.conf.getAll) == before
+
+
+def test_of_many_tables_there_are_no_views_but_a_catalog(
+    store: Store, spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not all are opened; a warning says how to query them, and a prefix chooses some."""
+    monkeypatch.setattr("instar.api.sessions._MOST_VIEWS", 2)
+    for name in ("a/one", "a/two", "b/three"):
+        store.create_table(name, "k int, v string").append(rows((1, name)))
+    with pytest.warns(UserWarning, match=r"more than 2 tables.*lazy\.`table`"):
+        assert instar.register(spark, store, "lazy") == []
+    assert ask(spark, "select v from lazy.`b/three`") == [("b/three",)]
+    assert instar.register(spark, store, "lazy", prefix="a/") == ["a/one", "a/two"]
+    assert ask(spark, "select v from `a/two`") == [("a/two",)]

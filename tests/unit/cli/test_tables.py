@@ -286,3 +286,19 @@ def test_bad_names_are_refused(store: str, name: str) -> None:
     done = instar("create", name, "a int", "--store", store)
     assert done.returncode == 2
     assert "is not a usable name" in done.stderr
+
+
+def test_only_the_first_of_many_tables_are_shown(tmp_path: Path) -> None:
+    """The listing says that there are more, and how to see them; JSON has all unless a limit is given."""
+    with library.open(tmp_path / "lake") as store:
+        for number in range(4):
+            store.create_table(f"t{number}", "k int")
+    at = ("--store", str(tmp_path / "lake"))
+    shown = instar("tables", "--limit", "2", *at).stdout
+    assert "t1" in shown
+    assert "t2" not in shown
+    assert "more than these 2: name a prefix, or --limit 0 for all" in shown
+    assert "more than" not in instar("tables", *at).stdout
+    assert "more than" not in instar("tables", "--limit", "0", *at).stdout
+    assert len(json.loads(instar("tables", "--json", *at).stdout)) == 4
+    assert len(json.loads(instar("tables", "--json", "--limit", "3", *at).stdout)) == 3

@@ -66,3 +66,25 @@ def test_a_look_at_a_log_finds_what_others_did(s3: S3Server, proxy: S3Proxy) -> 
         kinds = [request.kind for request in proxy.take()]
         assert kinds.count("LIST") == 2
         assert kinds.count("GET") <= 4
+
+
+def test_a_store_of_many_tables_costs_what_is_shown(s3: S3Server, proxy: S3Proxy) -> None:
+    """One table, or the first few of many, take as many requests as if there were no others."""
+    url, options = s3.url(), {**s3.options, "AWS_ENDPOINT_URL": proxy.endpoint}
+    costs = []
+    with instar.open(url, options=options) as store:
+        for first in (0, 40):
+            for number in range(first, 40 + first):
+                store.create_table(f"t{number:04d}", "k bigint")
+            with instar.open(url, options=options) as fresh:
+                proxy.take()
+                assert [table.name for table in fresh.find_tables("t", limit=3)] == [
+                    "t0000",
+                    "t0001",
+                    "t0002",
+                ]
+                listed = len(proxy.take())
+                assert fresh.table("t0039").state.totals.parts == 0
+                costs.append((listed, len(proxy.take())))
+    assert costs[0] == costs[1]
+    assert costs[0][0] < 3 * 6

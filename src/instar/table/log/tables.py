@@ -320,9 +320,12 @@ def list_tables(services: Services, prefix: str = "") -> list[str]:
 
 
 def find_tables(
-    services: Services, prefix: str = "", unreadable: dict[str, InstarError] | None = None
+    services: Services,
+    prefix: str = "",
+    unreadable: dict[str, InstarError] | None = None,
+    limit: int | None = None,
 ) -> list[TableLog]:
-    """Open every table whose name begins with a prefix, in the order of their names.
+    """Open the tables whose names begin with a prefix, in the order of their names; at most so many.
 
     Errors of those that cannot be read are put into `unreadable`, if it is given, and raised otherwise.
     """
@@ -337,9 +340,16 @@ def find_tables(
             return None
         return there if state is not None and state.is_at(log.name) else None
 
-    logs = [TableLog(services, name) for name in _names(services, prefix)]
+    names = _names(services, prefix)
+    found: list[TableLog] = []
+    at = 0
     with ThreadPoolExecutor(_READERS) as pool:
-        return [log for log in pool.map(load, logs) if log is not None]
+        while at < len(names) and (limit is None or len(found) < limit):
+            some = names[at:] if limit is None else names[at : at + limit - len(found)]
+            opened = pool.map(load, [TableLog(services, name) for name in some])
+            found += [log for log in opened if log is not None]
+            at += len(some)
+    return found
 
 
 def log_keys(services: Services) -> list[str]:
