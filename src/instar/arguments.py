@@ -54,6 +54,14 @@ def _is_named(value: object) -> bool:
     return isinstance(value, Mapping) and _all_texts(value)
 
 
+def _is_commented(value: object) -> bool:
+    return (
+        isinstance(value, Mapping)
+        and all(key is None or isinstance(key, str) for key in value)
+        and _all_texts(value.values())
+    )
+
+
 def _all_texts(values: Any) -> bool:  # noqa: ANN401 -- anything that can be gone through
     return all(isinstance(each, str) for each in values)
 
@@ -68,6 +76,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
     "Schema": _Kind(lambda value: type(value).__name__ == "Schema", "a Schema"),
     "Sequence[str]": _Kind(_is_texts, "a list of texts"),
     "Mapping[str, str]": _Kind(_is_settings, "a dict of texts"),
+    "Mapping[str | None, str]": _Kind(_is_commented, "a dict of texts, by name or None"),
     "Mapping[str, ConfigValue]": _Kind(_is_named, "a dict with texts as keys"),
     "Mapping[str, ConfigValue | Sequence[str]]": _Kind(_is_named, "a dict with texts as keys"),
 }
