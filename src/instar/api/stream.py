@@ -294,7 +294,8 @@ class Stream:
     ) -> StreamCommit:
         """Copy what is new in the regular tables that end by a time to archive tables.
 
-        With `drop`, tables of which every row is in the archive are dropped after that.
+        With `drop`, tables of which every row is in the archive are dropped after that, unless another job
+        has rows of them left to copy.
         """
         copy = partial(archive_tables, self._handle, as_micros(before), _copying(spark), drop_days=drop)
         return report_stream(self._handle, "archive", copy)

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from instar.schema import Schema
     from instar.state import Step, TableState
     from instar.stream.batches import Item
-    from instar.stream.catalog import TableRecord
+    from instar.stream.catalog import Catalog, TableRecord
     from instar.stream.handle import StreamHandle
     from instar.stream.period import Period
     from instar.stream.routing import TablePlace
@@ -182,15 +182,22 @@ def _copy_held(
 
 
 def _drop_archived(handle: StreamHandle, record: TableRecord) -> None:
-    """Drop a table if every row of it is in the archive; one that was written to since stays."""
+    """Drop a table if every row of it is in the archive; one that was written to since stays.
+
+    So does one that the other jobs have begun with, and have not copied to the end.
+    """
     name, table_id = record.name, record.table_id
     finish_pending(handle)
-    batches = handle.batches.known or Batches()
-    archived = batches.cursors.get(_cursor("archive", table_id), _NEVER)
+    catalog = handle.known()
+    jobs = ["archive"]
+    jobs += ["repartition"] if REPARTITION_BY in catalog.settings else []
+    jobs += ["eod"] if _was_closed(catalog, record) else []
+    cursors = (handle.batches.known or Batches()).cursors
+    copied = [cursors.get(_cursor(job, table_id), _NEVER) for job in jobs]
     log, _ = handle.find_table(name)
 
     def decide(state: TableState | None) -> tuple[Step, ...]:
-        if state is None or state.dropped or state.table_id != table_id or state.upper - 1 > archived:
+        if state is None or state.dropped or state.table_id != table_id or state.upper - 1 > min(copied):
             return ()
         return drop(state)
 
@@ -201,6 +208,20 @@ def _drop_archived(handle: StreamHandle, record: TableRecord) -> None:
     if dropped:
         handle.forget(name)
         handle.journal.commit(lambda found: () if found is None else forget_table(found, name, table_id))
+
+
+def _was_closed(catalog: Catalog, record: TableRecord) -> bool:
+    """Whether there is an end-of-day table for times of a regular table."""
+    period = catalog.layout.periods.get(Kind.EOD)
+    if period is None or record.start is None:
+        return False
+    end = catalog.layout.period(Kind.REGULAR).end_of(record.start)
+    at = period.start_of(record.start)
+    while at < end:
+        if catalog.layout.table_name(Kind.EOD, at) in catalog.tables:
+            return True
+        at = period.end_of(at)
+    return False
 
 
 def _cursor(job: str, table_id: str) -> str:

@@ -14,7 +14,7 @@ from instar import PassReport
 from instar.api.evolver import Evolver
 from instar.cli import evolver
 from instar.cli.calendar import draw_calendar
-from instar.errors import StorageError
+from instar.errors import ConflictError, StorageError
 from instar.stream import as_version
 from tests.unit.cli.command import instar
 
@@ -77,6 +77,21 @@ def test_the_evolver_says_what_it_will_do_did_and_does_next(lake: str) -> None:
     assert "clicks" in instar("evolver", "status", "-s", lake).stdout
     assert "nothing to do until" in instar("evolver", "explain", "clicks", "-s", lake).stdout
     assert instar("evolver", "run", "--rounds", "2", "--every", "1ms", "-s", lake).stdout == ""
+
+
+def test_a_table_that_fails_is_shown(lake: str) -> None:
+    """The status names it, with how often it was tried and why it failed; once ends with 1."""
+    with package.open(lake) as store:
+        store.create_table("clicks/1d/2026-11-09", "x int")
+        with pytest.raises(ConflictError):
+            store.stream("clicks").write(_rows(8, amount=1), version="v2")
+        store.stream("clicks").evolve("user string, at timestamp, amount bigint, c string", version="v3")
+    assert instar("evolver", "once", "--always", "-s", lake).returncode == 1
+    shown = instar("evolver", "status", "-s", lake).stdout
+    assert "1 waiting, 5 stamped, 0 left alone, 0 dead letters" in shown
+    assert (
+        "clicks/1d/2026-11-09: 1 attempts, ConflictError: table `clicks/1d/2026-11-09` belongs to no" in shown
+    )
 
 
 def test_an_evolver_that_runs_outlives_a_store_that_does_not_answer(

@@ -90,6 +90,30 @@ def test_days_go_to_the_archive_and_may_then_be_dropped() -> None:
     assert len(stream.tables("regular")) == 1
 
 
+def test_a_day_is_not_dropped_before_other_jobs_have_its_rows() -> None:
+    """What was archived stays until it is repartitioned too, and until late rows are in a closed day."""
+    stream = make_stream(new_world(), KINDS, SCHEMA)
+    stream.write(_bills([1], after=1), version="v0.0.1")
+    stream.repartition(by="billed")
+    stream.close_day(None, day(1))
+    stream.write(_bills([1], after=2), version="v0.0.1")
+    stream.archive(before=day(0), drop=True)
+    assert [table.rows for table in stream.tables("regular")] == [4]
+    stream.repartition(by="billed")
+    stream.archive(before=day(0), drop=True)
+    assert [table.rows for table in stream.tables("regular")] == [4]
+    stream.close_day(None, day(1))
+    stream.archive(before=day(0), drop=True)
+    assert stream.tables("regular") == []
+    stream.write(_bills([1], after=1), version="v0.0.1")  # so late that its table is another one
+    stream.repartition(by="billed")
+    stream.archive(before=day(0), drop=True)
+    assert [table.rows for table in stream.tables("regular")] == [2]
+    stream.close_day(None, day(1))
+    for kind in ("archive", "repartitioned", "eod"):
+        assert stream.snapshot(kind).to_arrow().num_rows == 6
+
+
 def test_a_day_is_closed_with_its_rows_and_again_with_late_ones() -> None:
     """An end-of-day table has the rows of its day, once."""
     stream = make_stream(new_world(), KINDS, SCHEMA)
