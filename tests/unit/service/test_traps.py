@@ -221,6 +221,18 @@ def test_search_finds_names_in_other_alphabets(service: Client) -> None:
             assert service.ask("/search", q=text)["totalCount"] == 1, text
 
 
+def test_only_events_of_runs_are_listed_where_marquez_lists_them(service: Client) -> None:
+    """Whoever asks `/events/lineage` expects a run in each event; `/events` has all kinds."""
+    at = "2026-01-01T00:00:09Z"
+    service.tell(
+        run_event("COMPLETE", 1),
+        {"eventTime": at, "dataset": dataset("x", "a int")},
+        {"eventTime": at, "job": {"namespace": "jobs", "name": "static"}},
+    )
+    assert service.ask("/events/lineage")["totalCount"] == 1
+    assert service.ask("/events")["totalCount"] == 3
+
+
 def test_hidden_things_are_not_followed_and_come_back_with_an_event(service: Client) -> None:
     """What was deleted is in no list and in no graph, until an event names it again."""
     event = run_event("COMPLETE", 1, inputs=[dataset("x")], outputs=[dataset("y")])

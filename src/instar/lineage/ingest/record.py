@@ -118,6 +118,7 @@ def _raw(mentions: Mentions, received_at: int) -> dict[str, Any]:
     return {
         "uuid": event.uuid,
         "kind": event.kind.value,
+        "event_type": event.event_type,
         "event_time": event.at,
         "received_at": received_at,
         "namespace_uuid": namespace_id(owner.namespace),

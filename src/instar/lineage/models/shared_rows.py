@@ -120,6 +120,7 @@ class EventRow(Base):
 
     uuid: Mapped[Key]
     kind: Mapped[str] = mapped_column(String(16))
+    event_type: Mapped[str | None] = mapped_column(String(16))  # of a run's event, such as COMPLETE
     event_time: Mapped[int]
     received_at: Mapped[int]
     namespace_uuid: Mapped[UUID]

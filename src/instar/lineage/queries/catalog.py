@@ -17,6 +17,8 @@ from instar.lineage.queries.rows import Json, Page, count_rows, format_time
 if TYPE_CHECKING:
     from sqlalchemy import Connection
 
+    from instar.lineage.events import EventKind
+
 __all__ = [
     "list_events",
     "list_namespaces",
@@ -155,9 +157,10 @@ def list_events(
     after: int | None = None,
     descending: bool = True,
     namespace: str | None = None,
+    kind: EventKind | None = None,
 ) -> Json:
-    """Return events as they were received, by their time."""
-    wanted: list[ColumnElement[bool]] = []
+    """Return events as they were received, by their time; all of them, or those of one kind."""
+    wanted: list[ColumnElement[bool]] = [EventRow.kind == kind.value] if kind is not None else []
     wanted += [EventRow.event_time < before] if before is not None else []
     wanted += [EventRow.event_time >= after] if after is not None else []
     wanted += [EventRow.namespace_uuid == namespace_id(namespace)] if namespace is not None else []

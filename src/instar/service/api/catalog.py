@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from instar.errors import UsageError
 from instar.lineage import edits
+from instar.lineage.events import EventKind
 from instar.lineage.queries import catalog
 from instar.lineage.queries.alerts import list_alerts
+from instar.lineage.queries.stats import count_events, count_things, intervals
 from instar.service.parameters import OFFSET, PAGE, Parameter, page_of
 from instar.service.routing import ApiCall, Endpoint, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 __all__ = ["CATALOG"]
 
@@ -80,14 +87,32 @@ def get_search(call: ApiCall) -> Reply:
         )  # fmt: skip
 
 
-def get_events(call: ApiCall) -> Reply:
+def get_run_events(call: ApiCall) -> Reply:
+    """List events of runs as they were received."""
+    return get_events(call, EventKind.RUN)
+
+
+def get_stats(what: str) -> Callable[[ApiCall], Reply]:
+    """Return a handler that counts events, or what there is."""
+
+    def handler(call: ApiCall) -> Reply:
+        spans = intervals(call.now, call.query["period"], call.query["timezone"])
+        with call.database.reading() as connection:
+            if what == "lineage-events":
+                return Reply(count_events(connection, spans))
+            return Reply(count_things(connection, what, spans))
+
+    return handler
+
+
+def get_events(call: ApiCall, kind: EventKind | None = None) -> Reply:
     """List events as they were received."""
     query = call.query
     with call.database.reading() as connection:
         return Reply(
             catalog.list_events(
                 connection, page_of(query), before=query["before"], after=query["after"],
-                descending=query["sortDirection"] == "DESC", namespace=call.path.get("namespace"),
+                descending=query["sortDirection"] == "DESC", namespace=call.path.get("namespace"), kind=kind,
             )
         )  # fmt: skip
 
@@ -114,6 +139,12 @@ _SEARCH = (
     Parameter("namespace", description="Only of this namespace."),
     *_TIMES,
 )
+_STATS = (
+    Parameter(
+        "period", choices=("DAY", "WEEK"), description="Hours of a day or days of a week.", required=True
+    ),
+    Parameter("timezone", description="Where a day begins at midnight.", default="UTC"),
+)
 _EVENTS = (*PAGE, *_TIMES, Parameter("sortDirection", choices=("DESC", "ASC"), default="DESC"))
 
 CATALOG = [
@@ -129,8 +160,14 @@ CATALOG = [
     Endpoint("GET", f"{_V1}/tags", get_tags, "List the tags.", PAGE),
     Endpoint("PUT", f"{_V1}/tags/{{tag}}", put_tag, "Create or describe a tag.", body="Tag", writes=True),
     Endpoint("GET", f"{_V1}/search", get_search, "Search datasets and jobs by name.", _SEARCH),
-    Endpoint("GET", f"{_V1}/events/lineage", get_events, "List events as they were received.", _EVENTS),
+    Endpoint("GET", f"{_V1}/events/lineage", get_run_events, "List the events of runs.", _EVENTS),
     Endpoint("GET", f"{_V1}/events", get_events, "List events as they were received.", _EVENTS),
     Endpoint("GET", f"{_V1}/events/{{namespace...}}", get_events, "List the events of a namespace.", _EVENTS),
     Endpoint("GET", f"{_V1}/alerts", get_alerts, "List alerts about schemas.", PAGE),
-]
+    *[
+        Endpoint("GET", f"{_V1}/stats/{what}", get_stats(what), f"Count {words} by the hour or day.", _STATS)
+        for what, words in (
+            ("lineage-events", "events"), ("jobs", "jobs"), ("datasets", "datasets"), ("sources", "sources"),
+        )
+    ],
+]  # fmt: skip
