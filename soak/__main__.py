@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from soak.changes import run_changes
 from soak.clocks import run_clocks
+from soak.families import run_families
 from soak.histories import run_histories
 from soak.kills import run_kills
 from soak.names import run_names
@@ -92,6 +93,7 @@ SOAKS: Final = {
     "races": Soak("two compactions and two writers on one table at once", run_races),
     "changes": Soak("processes that delete, upsert and add rows of the same parts at once", run_changes),
     "names": Soak("tables renamed, cloned, dropped and vacuumed, each in the middle of another", run_names),
+    "families": Soak("writers, evolvers, jobs, vacuums and readers of one stream at once", run_families),
     "clocks": Soak("machines with wrong clocks on one table", run_clocks),
     "queries": Soak("queries of every kind on one session, and what they leave behind", _queries),
     "settings": Soak("every setting of Spark, alone and together", _settings),

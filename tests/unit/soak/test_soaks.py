@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from soak.clocks import run_clocks
+from soak.families import run_families
 from soak.histories import run_histories
 from soak.names import run_names
 from soak.races import run_races
@@ -26,6 +27,13 @@ def test_compactions_and_writers_at_once_lose_nothing(tmp_path: Path) -> None:
     done = run_races(tmp_path, some_turns(2))
     assert done["turns"] == 2
     assert done["jobs"] > 0
+
+
+def test_all_that_happens_to_a_stream_at_once_loses_nothing(tmp_path: Path) -> None:
+    """Writers, evolvers, jobs that copy and drop, vacuums and readers: every row is once in every kind."""
+    done = run_families(tmp_path, some_turns(1))
+    assert done["turns"] == 1
+    assert done["writes"] > 0
 
 
 def test_wrong_clocks_lose_nothing(tmp_path: Path) -> None:
