@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Self
 import pyarrow as pa
 
 from instar.api.display import snapshot_html
+from instar.api.libraries import check_library
 from instar.arguments import checked_methods
 from instar.errors import UsageError
 from instar.schema import Schema, arrow_schema
@@ -172,10 +173,12 @@ class Snapshot:
 
     def to_pandas(self, where: str | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the rows as a pandas DataFrame; the arguments are those of `to_arrow`."""
+        check_library("pandas")
         return self.to_arrow(where, columns).to_pandas()
 
     def to_polars(self, where: str | None = None, columns: Sequence[str] | None = None) -> pl.DataFrame:
         """Return the rows as a Polars DataFrame; the arguments are those of `to_arrow`."""
+        check_library("polars")
         import polars as pl  # noqa: PLC0415 -- only who has Polars asks for its frames
 
         return pl.DataFrame(self.to_arrow(where, columns))
@@ -191,6 +194,7 @@ class Snapshot:
         Nothing is read yet: a query on it reads the columns and opens the parts that it needs. With `where`
         or `columns`, those rows are read at once, as by `to_arrow`.
         """
+        check_library("duckdb")
         import duckdb  # noqa: PLC0415 -- only who has DuckDB asks for its relations
 
         from instar.api.dataset import SnapshotDataset  # noqa: PLC0415 -- slow
@@ -201,6 +205,7 @@ class Snapshot:
 
     def scan(self) -> pl.LazyFrame:
         """Return the rows as a Polars LazyFrame: its query reads the columns and opens the parts it needs."""
+        check_library("polars")
         from instar.api.lazy import lazy_frame  # noqa: PLC0415 -- only who has Polars asks for its frames
 
         return lazy_frame(self)

@@ -144,14 +144,17 @@ class DataMismatchError(UsageError):
 
 
 class MissingExtraError(UsageError):
-    """What was asked for needs packages that come with an extra of instar."""
+    """What was asked for needs a package that is not installed, of an extra of instar or of its own."""
 
     code = "missing-extra"
 
-    def __init__(self, extra: str) -> None:
+    def __init__(self, extra: str | None, *, package: str | None = None) -> None:
         self.extra = extra
+        self.package = package
         super().__init__(
             f"this needs packages that are not installed. Install them: pip install 'instar[{extra}]'"
+            if package is None
+            else f"this needs {package}, which is not installed. Install it: pip install {package}"
         )
 
 

@@ -77,9 +77,10 @@ CHANGING = {
     r"(?<=<time>   )\S+ +(?=\S)": "<who> ",
     r"\b[0-9a-f]{8}$": "<commit>",
     r"─+": "─",
+    r"[0-9.]+ KiB": "<size>",
     r" +(?=(by|what|schema|commit)\b)": " ",
 }
-"""What differs from call to call: times, who it was, ids, and how wide a table is because of these."""
+"""What differs from call to call: times, who it was, ids, sizes, and how wide a table is because of these."""
 
 
 def console_steps(text: str) -> Iterator[tuple[str, list[str]]]:
@@ -108,12 +109,26 @@ def test_the_console_of_readme_comes_true(tmp_path: Path, monkeypatch: pytest.Mo
         match shlex.split(command):
             case ["export", setting]:
                 monkeypatch.setenv(*setting.split("=", 1))
-            case ["./dev", "run", "instar", *arguments]:
+            case ["printf", text, ">", name]:
+                Path(name).write_text(text.replace("\\n", "\n"), encoding="utf-8")
+            case ["instar", *arguments]:
                 done = instar(*arguments)
                 printed = (done.stdout + done.stderr).replace(str(tmp_path), HOME)
                 assert settled(printed.splitlines()) == settled(answer), command
                 shown += 1
     assert shown >= 5
+
+
+def test_readme_with_spark_comes_true(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Its second block prints what stands below it."""
+    monkeypatch.chdir(tmp_path)
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = re.findall(r"^```python\n(.*?)^```$\n\n^```$\n(.*?)^```$", text, re.MULTILINE | re.DOTALL)
+    block, answer = shown[1]
+    exec(compile(block, "README", "exec"), {})
+    assert capfd.readouterr().out == answer
 
 
 CHAPTERS = (

@@ -1,0 +1,15 @@
+"""Libraries that only some callers have: whoever asks for their frames is told what to install."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from instar.errors import MissingExtraError
+
+__all__ = ["check_library"]
+
+
+def check_library(name: str) -> None:
+    """Raise `MissingExtraError` if a library is not installed."""
+    if find_spec(name) is None:
+        raise MissingExtraError(None, package=name)
