@@ -159,6 +159,10 @@ class Gateway:
         kind = self.schema('{"type": "array", "elementType": "long", "containsNull": false}')
         return self._column(self._literal(self._unsafe_array.fromPrimitiveArray(numbers), kind))
 
+    def text(self, value: str) -> Any:  # noqa: ANN401 -- an expression
+        """Return a text as a literal."""
+        return self._literal(self._utf8.fromString(value), self.schema('"string"'))
+
     def first_long(self, binary: Column) -> Column:
         """Return the first eight bytes of a binary as a big-endian number."""
         child = self._expressions.expression(binary._jc)  # noqa: SLF001 -- PySpark has no public way to it

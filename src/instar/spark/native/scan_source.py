@@ -28,7 +28,8 @@ from instar.state.chunk import TIMES
 from instar.stream.stamp import dataset_name
 from instar.table.log.pin import Pin
 from instar.table.outside import check_unchanged
-from instar.table.read.audit import resolve_policy
+from instar.table.read.audit import Skipping, resolve_policy
+from instar.table.read.locate import certain_parts
 from instar.table.read.pruning import Condition
 from instar.table.read.report import report_scan
 from instar.table.read.selection import select_parts
@@ -45,6 +46,7 @@ if TYPE_CHECKING:
     from instar.spark.native.taken import Leaving
     from instar.state import ConfigValue, TableState
     from instar.table import Services
+    from instar.table.log.manifest import ChunkReader
     from instar.table.log.part_set import PartSet
     from instar.table.read.audit import Policy
     from instar.table.read.report import ScanReport
@@ -137,6 +139,11 @@ class ScanSource(FileSource):
             self._check_files(chosen.parts)
         return self.groups(chosen.parts)
 
+    @property
+    def fields_by_id(self) -> Mapping[int, Field]:
+        """The fields that are read."""
+        return {field.id: field for field in self._fields}
+
     def check_session(self) -> None:
         """Raise if the settings of the session would have Spark read nulls for what is there."""
         if self._nested and self._layout is None:
@@ -155,6 +162,13 @@ class ScanSource(FileSource):
                 check_skipped(self._gateway, self._services, plan.state, condition, filters, checked)
 
         return Chosen(read, check)
+
+    def is_certain(self, plan: SnapshotPlan, filters: Filters, parts: PartSet) -> bool:
+        """Whether statistics prove filters for every row of some parts; never without skipping."""
+        if self._layout is not None or self._policy(plan).mode is not Skipping.ON:
+            return False
+        condition = self._condition(filters)
+        return bool(certain_parts(self._services.chunks, plan.state, condition)[parts.mask].all())
 
     def layouts_in(self, plan: SnapshotPlan) -> list[FileLayout]:
         """Return the layouts of the adopted files of a plan that are read this way."""
@@ -279,6 +293,15 @@ class SnapshotSource(ScanSource):
             if len(data) <= _MOST_IN_PLAN:
                 self.leave_out = leaving_in_plan(gateway, data)
                 self.partitions = ()
+
+    @property
+    def chunks(self) -> ChunkReader:
+        """Where metadata is read from."""
+        return self._services.chunks
+
+    def may_answer(self) -> bool:
+        """Whether metadata may be believed for answers: not while skipping is off or checked."""
+        return self._policy(self._plan).mode is Skipping.ON
 
     @property
     def plan(self) -> SnapshotPlan:

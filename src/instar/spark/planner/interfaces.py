@@ -35,6 +35,8 @@ class Feature(Enum):
 
     SCAN = "scans"
     JOINS = "pruning by joins"
+    ANSWERS = "answers from metadata"
+    LIMITS = "limits"
 
     @property
     def interfaces(self) -> tuple[str, ...]:
@@ -52,6 +54,8 @@ _INTERFACES: Final[Mapping[Feature, tuple[str, ...]]] = {
         f"{_READ}.Statistics",
     ),
     Feature.JOINS: (f"{_INTERNAL}.SupportsRuntimeCatalystFiltering",),
+    Feature.ANSWERS: (f"{_READ}.SupportsPushDownAggregates", f"{_READ}.LocalScan"),
+    Feature.LIMITS: (f"{_READ}.SupportsPushDownLimit", f"{_READ}.SupportsPushDownTopN"),
 }
 
 
@@ -201,6 +205,21 @@ class Interfaces:
     def optional_long(self) -> Any:  # noqa: ANN401 -- a Java class
         """A number or nothing."""
         return self.gateway.jvm.java.util.OptionalLong
+
+    @cached_property
+    def expressions(self) -> Any:  # noqa: ANN401 -- a Java package
+        """The package of expressions."""
+        return self.gateway.jvm.org.apache.spark.sql.catalyst.expressions
+
+    @cached_property
+    def row(self) -> Any:  # noqa: ANN401 -- a Java class
+        """A row as Spark holds it."""
+        return self.gateway.jvm.org.apache.spark.sql.catalyst.InternalRow
+
+    @cached_property
+    def ansi(self) -> Any:  # noqa: ANN401 -- a Scala value
+        """The mode of casts that fail rather than give null."""
+        return self.module(f"{_SQL}.catalyst.expressions.EvalMode").ANSI()
 
     @cached_property
     def attribute(self) -> Any:  # noqa: ANN401 -- a Java class

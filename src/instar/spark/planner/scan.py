@@ -11,6 +11,7 @@ import re
 import threading
 from dataclasses import replace
 from functools import cached_property, partial
+from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from instar.skipping import Conjunct
@@ -46,11 +47,15 @@ class Pruned(NamedTuple):
 class PartScan(PlannerObject):
     """One scan."""
 
-    def __init__(self, table: PlannedTable, columns: Columns, filters: Filters) -> None:
+    def __init__(
+        self, table: PlannedTable, columns: Columns, filters: Filters, decided: Chosen | None = None
+    ) -> None:
         super().__init__([*Feature.SCAN.interfaces[3:4], *table.implemented(Feature.JOINS)])
         self._table = table
         self._columns = columns
         self._filters = filters
+        self._decided = decided
+        """The parts, if more than the filters was asked to choose them."""
         self._lock = threading.Lock()
         self._schema = table.gateway.schema(columns.shown_json)
         self._pending: dict[int, Chosen] = {}
@@ -61,7 +66,8 @@ class PartScan(PlannerObject):
     def identity(self) -> str:
         """The table in its state, the columns, and the filters without the numbers of a plan."""
         filters = sorted(_ID.sub("", str(own.toString())) for own in self._filters.expressions)
-        return f"{self._table.identity} {self._columns.shown_json} {filters}"
+        decided = "" if self._decided is None else _digest(self._decided.parts)
+        return f"{self._table.identity} {self._columns.shown_json} {filters} {decided}"
 
     @property
     def interfaces(self) -> Interfaces:
@@ -76,15 +82,17 @@ class PartScan(PlannerObject):
 
     @cached_property
     def _chosen(self) -> Chosen:
+        if self._decided is not None:
+            return self._decided
         return self._table.source.choose(self._table.source.plan, self._filters)
 
     def report(self) -> ScanReport:
         """Report on the parts that the filters need, and on what joins left of them when they last ran."""
         report = self._table.source.report(self._filters)
-        if self._pruned is None:
+        if self._pruned is None and self._decided is None:
             return report
-        parts = self._pruned.parts
-        return replace(report, read=len(parts), bytes_read=parts.bytes, joins=self._pruned.conditions)
+        parts, joins = (self.chosen.parts, ()) if self._pruned is None else self._pruned
+        return replace(report, read=len(parts), bytes_read=parts.bytes, joins=joins)
 
     # Spark's interface.
 
@@ -206,6 +214,10 @@ class PartScan(PlannerObject):
         self._table.source.check_pin()
         chosen.check()
         return self.scan_of(chosen.parts).planInputPartitions()
+
+
+def _digest(parts: PartSet) -> str:
+    return blake2b(parts.mask.tobytes(), digest_size=16).hexdigest()
 
 
 def _check_all(checks: Sequence[Callable[[], None]]) -> None:

@@ -9,6 +9,7 @@ people call them. `is_planned` says whether a session wants this, and whether th
 from __future__ import annotations
 
 import re
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame
@@ -20,6 +21,7 @@ from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import column_name
 from instar.spark.native.relation import physical_json
 from instar.spark.native.relay import install, relayed
+from instar.spark.planner.answers import AnswerScan
 from instar.spark.planner.builder import ScanBuilder
 from instar.spark.planner.columns import Columns
 from instar.spark.planner.interfaces import Feature, interfaces_of
@@ -28,7 +30,7 @@ from instar.spark.planner.renaming import renamed
 from instar.spark.planner.scan import PartBatch, PartScan, PartStatistics
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -89,6 +91,15 @@ class PlannedTable(PlannerObject):
     def filters(self, sequence: Any) -> Filters:  # noqa: ANN401 -- a Scala sequence
         """Return filters on columns as files have them."""
         return Filters(self.gateway, renamed(self.interfaces, self.whole, sequence))
+
+    @cached_property
+    def fields(self) -> Mapping[str, Field]:
+        """The fields by the names that Spark knows them under."""
+        known = self.source.fields_by_id
+        return {
+            shown["name"]: known[stored["metadata"]["parquet.field.id"]]
+            for shown, stored in zip(self.whole.shown, self.whole.stored, strict=True)
+        }
 
     def told(self, text: str) -> str:
         """Return an expression as Spark prints it with the names that people know."""
@@ -162,7 +173,7 @@ class PlannedTable(PlannerObject):
 
 def why_not_planned(gateway: Gateway, feature: Feature = Feature.SCAN) -> str | None:
     """Say why this session has no planned scans, or no feature of them; None if it has."""
-    proxies = (PlannedTable, ScanBuilder, PartScan, PartBatch, PartStatistics)
+    proxies = (PlannedTable, ScanBuilder, PartScan, PartBatch, PartStatistics, AnswerScan)
     return interfaces_of(gateway).why_not(feature, proxies)
 
 

@@ -1,0 +1,185 @@
+"""Answers from metadata: counts, the least and the greatest value, and which parts a few rows are in.
+
+No part is opened. An answer is given only if it is exact: bounds of numbers, dates and times are those of the
+rows; those of texts may have been cut short, and of a zero the sign is not known.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from instar.schema import Decimal, Primitive
+from instar.state.manifest import stats_fields
+from instar.table.log.manifest import load_parts
+
+if TYPE_CHECKING:
+    from instar.schema import Field
+    from instar.state import TableState
+    from instar.table.log.manifest import ChunkReader
+    from instar.table.log.part_set import Mask, PartSet
+
+__all__ = ["Extreme", "Order", "Unknown", "answer_count", "answer_extreme", "first_parts", "top_parts"]
+
+_EXACT: Final = frozenset(
+    [
+        "boolean",
+        "tinyint",
+        "smallint",
+        "int",
+        "bigint",
+        "float",
+        "double",
+        "date",
+        "timestamp",
+        "timestamp_ntz",
+    ]
+)
+_REAL: Final = frozenset(["float", "double"])
+
+
+class Unknown(Enum):
+    """Says that metadata has no exact answer."""
+
+    UNKNOWN = "unknown"
+
+
+class Extreme(Enum):
+    """Which end of the values is asked for."""
+
+    MIN = "min"
+    MAX = "max"
+
+
+class Order(NamedTuple):
+    """How rows are sorted by their first column."""
+
+    ascending: bool
+    nulls_first: bool
+
+
+class _Known(NamedTuple):
+    """What is known of a column in each part."""
+
+    rows: pa.Array
+    nulls: pa.Array
+    nans: pa.Array
+    low: pa.Array
+    high: pa.Array
+
+
+def answer_count(chunks: ChunkReader, state: TableState, parts: PartSet, field: Field) -> int | Unknown:
+    """Count the values of a column that are not null."""
+    known = _load(chunks, state, parts, field)
+    if known is None or known.nulls.null_count:
+        return Unknown.UNKNOWN
+    return int(parts.row_count - (pc.sum(known.nulls).as_py() or 0))
+
+
+def answer_extreme(
+    chunks: ChunkReader, state: TableState, parts: PartSet, field: Field, which: Extreme
+) -> Any:  # noqa: ANN401 -- a value of any type, dates and times as integers; None; or `Unknown`
+    """Return the least or the greatest value of a column, None if it has none. NaN is greater than all."""
+    known = _load(chunks, state, parts, field)
+    if known is None or not _is_exact(field) or known.nulls.null_count or known.nans.null_count:
+        return Unknown.UNKNOWN
+    numbers = pc.subtract(pc.subtract(known.rows, known.nulls), known.nans)
+    has = pc.greater(numbers, 0)
+    bounds = (known.low if which is Extreme.MIN else known.high).filter(has)
+    if bounds.null_count:
+        return Unknown.UNKNOWN
+    has_nan = bool(pc.any(pc.greater(known.nans, 0)).as_py())
+    if has_nan and (which is Extreme.MAX or not len(bounds)):
+        return float("nan")
+    if not len(bounds):
+        return None
+    found = (pc.min if which is Extreme.MIN else pc.max)(_stored(bounds)).as_py()
+    is_zero = isinstance(field.type, Primitive) and field.type.name in _REAL and found == 0
+    return Unknown.UNKNOWN if is_zero else found
+
+
+def first_parts(parts: PartSet, rows: int) -> PartSet:
+    """Return as few of the first parts as have so many rows, if all together have them."""
+    so_far = np.cumsum(parts.rows.to_numpy())
+    needed = int(np.searchsorted(so_far, rows)) + 1
+    return parts.keep(np.arange(len(parts)) < needed)
+
+
+def top_parts(
+    chunks: ChunkReader, state: TableState, parts: PartSet, field: Field, order: Order, rows: int
+) -> PartSet:
+    """Leave out parts that have none of the first rows in an order: enough rows come before all of theirs."""
+    known = _load(chunks, state, parts, field)
+    if known is None or not len(parts) or not rows:
+        return parts
+    near, far = (known.low, known.high) if order.ascending else (known.high, known.low)
+    counted, kept = _before(known, order)
+    usable = counted & _mask(pc.is_valid(far))
+    if not usable.any():
+        return parts
+    sort = pc.sort_indices(
+        _stored(far).filter(pa.array(usable)),
+        sort_keys=[("", "ascending" if order.ascending else "descending")],
+    ).to_numpy()
+    sizes = _sizes(known, order)[usable][sort]
+    enough = int(np.searchsorted(np.cumsum(sizes), rows))
+    if enough >= len(sizes):
+        return parts
+    limit = _stored(far).filter(pa.array(usable))[int(sort[enough])]
+    beyond = pc.greater(_stored(near), limit) if order.ascending else pc.less(_stored(near), limit)
+    return parts.keep(kept | ~_mask(pc.fill_null(beyond, False)))  # noqa: FBT003 -- Arrow's own signature
+
+
+def _before(known: _Known, order: Order) -> tuple[Mask, Mask]:
+    """Tell of which parts the numbers of nulls and NaNs are known, and which have rows that come first.
+
+    NaN is greater than all numbers, and outside of bounds: last in ascending order, and first in descending.
+    """
+    counts = _mask(pc.and_(pc.is_valid(known.nulls), pc.is_valid(known.nans)))
+    first = np.zeros(len(counts), dtype=bool)
+    if order.nulls_first:
+        first |= ~_mask(pc.fill_null(pc.equal(known.nulls, 0), False))  # noqa: FBT003
+    if not order.ascending:
+        first |= ~_mask(pc.fill_null(pc.equal(known.nans, 0), False))  # noqa: FBT003
+    return counts, first
+
+
+def _sizes(known: _Known, order: Order) -> np.ndarray:
+    """Return how many rows of each part come no later than its far bound, at least."""
+    numbers = pc.subtract(pc.subtract(known.rows, known.nulls), known.nans)
+    if order.nulls_first:
+        numbers = pc.add(numbers, known.nulls)
+    if not order.ascending:
+        numbers = pc.add(numbers, known.nans)
+    return np.asarray(pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False))
+
+
+def _load(chunks: ChunkReader, state: TableState, parts: PartSet, field: Field) -> _Known | None:
+    """Load what is known of a column in some parts; None if it has no statistics in the type that is read."""
+    own = [each for each in stats_fields(state.history.latest) if each.id == field.id]
+    if not own or own[0].type != field.type:
+        return None
+    known = load_parts(chunks, state, own, ()).keep(parts.mask)
+    bounds = known.bounds[field.id]
+    return _Known(known.rows, *(bounds.column(name) for name in ("nulls", "nans", "min", "max")))
+
+
+def _is_exact(field: Field) -> bool:
+    return isinstance(field.type, Decimal) or (
+        isinstance(field.type, Primitive) and field.type.name in _EXACT
+    )
+
+
+def _stored(column: pa.Array) -> pa.Array:
+    """Return dates and times as the integers that they are."""
+    if pa.types.is_date(column.type):
+        return column.cast(pa.int32())
+    return column.cast(pa.int64()) if pa.types.is_temporal(column.type) else column
+
+
+def _mask(column: pa.Array) -> Mask:
+    return np.asarray(column.to_numpy(zero_copy_only=False), np.bool_)
