@@ -12,6 +12,7 @@ __all__ = [
     "PARTS_AUDITED",
     "PARTS_CONSIDERED",
     "PARTS_SKIPPED",
+    "PLANNER_FALLBACKS",
     "PLANNING_SECONDS",
     "REWRITTEN_BYTES",
     "VACUUMED_BYTES",
@@ -26,6 +27,9 @@ PLANNING_SECONDS: Final = Histogram(
     "instar_planning_seconds",
     "Time to decide which parts one scan needs.",
     buckets=(0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2, 5),
+)
+PLANNER_FALLBACKS: Final = Counter(
+    "instar_planner_fallbacks", "Scans that were read over files because planning them would not be safe."
 )
 MAINTAINED: Final = Counter("instar_maintained", "Tables that maintenance has looked after.")
 MAINTENANCE_FAILED: Final = Counter("instar_maintenance_failed", "Tables that maintenance has failed on.")

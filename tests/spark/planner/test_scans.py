@@ -8,13 +8,17 @@ import pytest
 
 import instar
 from instar.errors import UsageError
+from instar.spark.commands.examination import examine_planner
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
 from instar.spark.native.origins import find_origins
 from instar.spark.native.scan_source import Branch, SnapshotSource
-from instar.spark.planner import interfaces, listing
+from instar.spark.planner import guards, interfaces
 from instar.spark.planner.interfaces import Feature, Interfaces
+from instar.spark.planner.objects import PlannerObject
 from instar.spark.planner.table import named_columns, planned_frame, planned_table, why_not_planned
+from instar.table.housekeeping.examination import Health
+from instar.table.metrics import PLANNER_FALLBACKS
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -34,6 +38,13 @@ QUERIES = (
 def rows_of(frame: DataFrame) -> list[str]:
     """Return rows in an order that does not depend on the plan."""
     return sorted(map(str, frame.collect()))
+
+
+def forget(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the session be looked at as if it were new."""
+    monkeypatch.setattr(interfaces, "_interfaces", {})
+    monkeypatch.setattr(guards, "_found", {})
+    monkeypatch.setattr(guards, "_warned", {})
 
 
 def is_planned(frame: DataFrame) -> bool:
@@ -117,7 +128,7 @@ def test_a_spark_that_lacks_an_interface(
 ) -> None:
     """Without an interface, or with one that asks for more, tables are read over files."""
     assert why_not_planned(gateway_of(planned)) is None
-    monkeypatch.setattr(interfaces, "_interfaces", {})
+    forget(monkeypatch)
     original = Interfaces._methods
 
     def methods(self: Interfaces, name: str) -> set[str] | None:
@@ -128,8 +139,15 @@ def test_a_spark_that_lacks_an_interface(
 
     monkeypatch.setattr(Interfaces, "_methods", methods)
     assert "novelty" in str(why_not_planned(gateway_of(planned)))
-    assert not is_planned(events.read(planned))
-    monkeypatch.setattr(interfaces, "_interfaces", {})
+    fallbacks = PLANNER_FALLBACKS._value.get()
+    with pytest.warns(UserWarning, match="novelty"):
+        assert not is_planned(events.read(planned))
+    assert not is_planned(events.read(planned))  # said once, and counted twice
+    assert PLANNER_FALLBACKS._value.get() == fallbacks + 2
+    finding = examine_planner(gateway_of(planned))
+    assert finding.health is Health.WARNING
+    assert "novelty" in finding.found
+    forget(monkeypatch)
     monkeypatch.setattr(Interfaces, "find_class", lambda *_: None)
     assert Feature.SCAN.interfaces[0] in str(why_not_planned(gateway_of(planned)))
 
@@ -143,10 +161,35 @@ def test_a_listing_that_is_lost_is_noticed(
     def fewer(files: list[Any]) -> object:
         return statuses(files[1:])
 
+    frame = events.read(planned)
+    forget(monkeypatch)
     monkeypatch.setattr(gateway_of(planned), "statuses", fewer)
-    with pytest.raises(Exception, match="Spark holds 5 of 6 files"):
-        events.read(planned).collect()
-    assert listing.ListingLostError.__doc__
+    with (
+        pytest.raises(UsageError, match="Spark holds 5 of 6 files"),
+        pytest.warns(UserWarning, match="5 of 6"),
+    ):
+        frame.collect()
+    monkeypatch.setattr(gateway_of(planned), "statuses", statuses)
+
+
+def test_guards_are_tried_out_first(
+    planned: SparkSession, events: Table, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A session in which Spark loses files, or does not see that scans are equal, is read over files."""
+    assert examine_planner(gateway_of(planned)).health is Health.FINE
+    statuses = gateway_of(planned).statuses
+    for broken in ("statuses", "equals"):
+        forget(monkeypatch)
+        with monkeypatch.context() as patch:
+            if broken == "statuses":
+                patch.setattr(gateway_of(planned), "statuses", lambda files: statuses(files[1:]))
+            else:
+                patch.setattr(PlannerObject, "equals", lambda self, other: self is other)
+            with pytest.warns(UserWarning, match="without Spark's planner"):
+                assert not is_planned(events.read(planned))
+            assert examine_planner(gateway_of(planned)).health is Health.WARNING
+    forget(monkeypatch)
+    assert is_planned(events.read(planned))
 
 
 @pytest.mark.parametrize(

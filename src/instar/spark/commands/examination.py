@@ -9,15 +9,19 @@ import pyspark
 from instar.errors import InstarError
 from instar.spark.native.file_systems import connector, find_file_system
 from instar.spark.native.gateway import gateway_of
+from instar.spark.planner.guards import why_unsafe
+from instar.spark.planner.interfaces import Feature, interfaces_of
+from instar.spark.planner.table import why_not_planned
 from instar.spark.session import local_session
 from instar.table.housekeeping.examination import Finding, Health
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from instar.spark.native.gateway import Gateway
     from instar.storage import Blob
 
-__all__ = ["examine_spark"]
+__all__ = ["examine_planner", "examine_spark"]
 
 
 def examine_spark(blob: Blob | None) -> Iterator[Finding]:
@@ -30,6 +34,7 @@ def examine_spark(blob: Blob | None) -> Iterator[Finding]:
     gateway = gateway_of(session)
     java = gateway.jvm.java.lang.System.getProperty("java.version")
     yield Finding("Spark", Health.FINE, f"PySpark {pyspark.__version__} on Java {java} starts")
+    yield examine_planner(gateway)
     if blob is None:
         return
     system = find_file_system(gateway, blob)
@@ -39,3 +44,19 @@ def examine_spark(blob: Blob | None) -> Iterator[Finding]:
     found = f"Spark has no file system for {blob.url} ({system.why}): Python workers read it, which is slower"
     remedy = f"Start sessions with spark.jars.packages={connector(gateway, blob.url)}."
     yield Finding("file system", Health.WARNING, found, remedy)
+
+
+def examine_planner(gateway: Gateway) -> Finding:
+    """Look which interfaces of Spark's planner this session has, and whether they work."""
+    missing = [
+        f"no {feature.value}: {why}"
+        for feature in Feature
+        if (why := why_not_planned(gateway, feature)) is not None
+    ]
+    unsafe = None if why_not_planned(gateway) is not None else why_unsafe(interfaces_of(gateway))
+    found = missing if unsafe is None else [*missing, f"no scans: {unsafe}"]
+    if not found:
+        told = ", ".join(feature.value for feature in Feature)
+        return Finding("planner", Health.FINE, f"Spark's planner can know tables: {told}")
+    remedy = "Tables are read over files instead, with the same rows; nothing has to be done."
+    return Finding("planner", Health.WARNING, "; ".join(found), remedy)

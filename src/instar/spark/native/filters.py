@@ -44,6 +44,7 @@ class Filters:
         self._gateway = gateway
         self.expressions = [each.apply(at) for each in sequences for at in range(each.size())]
         """The conditions, as objects of the JVM."""
+        self._read: tuple[tuple[tuple[str, int], ...], Expression] | None = None
 
     def __bool__(self) -> bool:
         return bool(self.expressions)
@@ -53,7 +54,13 @@ class Filters:
         return self.read_named(by_column_name(fields))
 
     def read_named(self, named: Mapping[str, Field]) -> Expression:
-        """Read the conditions over columns that have these names, as one."""
+        """Read the conditions over columns that have these names, as one; the same are read once."""
+        key = tuple((name, field.id) for name, field in named.items())
+        if self._read is None or self._read[0] != key:
+            self._read = key, self._read_all(named)
+        return self._read[1]
+
+    def _read_all(self, named: Mapping[str, Field]) -> Expression:
         read = [
             parse_catalyst(text, named, self._zone, _lost(expression, text))
             for expression, text in ((own, own.toJSON()) for own in self.expressions)

@@ -28,7 +28,7 @@ from instar.state.chunk import TIMES
 from instar.stream.stamp import dataset_name
 from instar.table.log.pin import Pin
 from instar.table.outside import check_unchanged
-from instar.table.read.audit import Skipping, resolve_policy
+from instar.table.read.audit import resolve_policy
 from instar.table.read.locate import certain_parts
 from instar.table.read.pruning import Condition
 from instar.table.read.report import report_scan
@@ -149,13 +149,20 @@ class ScanSource(FileSource):
         if self._nested and self._layout is None:
             _check_session(self._gateway)
 
-    def choose(self, plan: SnapshotPlan, filters: Filters, among: PartSet | None = None) -> Chosen:
+    def choose(
+        self,
+        plan: SnapshotPlan,
+        filters: Filters,
+        among: PartSet | None = None,
+        policy: Policy | None = None,
+    ) -> Chosen:
         """Return which parts of a plan, or of some of its parts, filters need, and how to check the rest."""
         parts = self._parts(plan) if among is None else among
         if not filters:
             return Chosen(parts, lambda: None)
         condition = self._condition(filters)
-        read, checked = select_parts(self._services, plan.state, parts, condition, self._policy(plan))
+        policy = policy or self.policy(plan)
+        read, checked = select_parts(self._services, plan.state, parts, condition, policy)
 
         def check() -> None:
             if checked and self._layout is None:
@@ -164,9 +171,7 @@ class ScanSource(FileSource):
         return Chosen(read, check)
 
     def is_certain(self, plan: SnapshotPlan, filters: Filters, parts: PartSet) -> bool:
-        """Whether statistics prove filters for every row of some parts; never without skipping."""
-        if self._layout is not None or self._policy(plan).mode is not Skipping.ON:
-            return False
+        """Whether statistics prove filters for every row of some parts."""
         condition = self._condition(filters)
         return bool(certain_parts(self._services.chunks, plan.state, condition)[parts.mask].all())
 
@@ -217,7 +222,7 @@ class ScanSource(FileSource):
     def explain(self, plan: SnapshotPlan, filters: Filters) -> ScanReport:
         """Report on a scan of a plan with these filters."""
         condition = self._condition(filters)
-        mode = self._policy(plan).mode
+        mode = self.policy(plan).mode
         return report_scan(self._services.chunks, plan.state, self._parts(plan), condition, mode)
 
     def origin_in(self, state: TableState) -> TableOrigin:
@@ -229,7 +234,8 @@ class ScanSource(FileSource):
             columns = {field.name: shown[field.id] for field in self._layout.fields}
         return TableOrigin(self._services.blob.url, dataset_name(state), columns)
 
-    def _policy(self, plan: SnapshotPlan) -> Policy:
+    def policy(self, plan: SnapshotPlan) -> Policy:
+        """Return how parts are skipped now: by the query, the session, the table, or the store."""
         return resolve_policy(
             self._options, _session_options(self._gateway), plan.state.options, self._services.defaults
         )
@@ -298,10 +304,6 @@ class SnapshotSource(ScanSource):
     def chunks(self) -> ChunkReader:
         """Where metadata is read from."""
         return self._services.chunks
-
-    def may_answer(self) -> bool:
-        """Whether metadata may be believed for answers: not while skipping is off or checked."""
-        return self._policy(self._plan).mode is Skipping.ON
 
     @property
     def plan(self) -> SnapshotPlan:

@@ -6,6 +6,7 @@ is not asked of rows again, and a whole aggregation may be answered without a ro
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from instar.spark.native.filters import Filters
@@ -15,12 +16,14 @@ from instar.spark.planner.interfaces import Feature
 from instar.spark.planner.objects import PlannerObject
 from instar.spark.planner.scan import PartScan
 from instar.table.read.answers import Order, first_parts, top_parts
+from instar.table.read.audit import Skipping
 
 if TYPE_CHECKING:
     from instar.spark.native.scan_source import Chosen
     from instar.spark.planner.answers import Answer
     from instar.spark.planner.table import PlannedTable
     from instar.table.log.part_set import PartSet
+    from instar.table.read.audit import Policy
 
 __all__ = ["ScanBuilder"]
 
@@ -35,6 +38,7 @@ class ScanBuilder(PlannerObject):
         self._columns = table.whole
         self._filters = Filters(table.gateway)
         self._chosen: Chosen | None = None
+        self._selected: Chosen | None = None
         self._answers: list[Answer] | None = None
 
     @property
@@ -42,18 +46,28 @@ class ScanBuilder(PlannerObject):
         """No two are equal."""
         return str(self._number)
 
+    @cached_property
+    def _policy(self) -> Policy:
+        return self._table.source.policy(self._table.source.plan)
+
+    @property
+    def _may_answer(self) -> bool:
+        """Whether metadata is believed for more than skipping: not while that is off, or checked."""
+        return self._policy.mode is Skipping.ON
+
     @relayed
     def pushFilters(self, filters: Any) -> Any:  # noqa: ANN401, N802 -- Spark's interface, here and below
         """Take note of filters, and return what Spark has to apply to rows: all, unless all are proved."""
         self._filters = self._table.filters(filters)
         source = self._table.source
-        if not self._filters or not source.may_answer():
+        if not self._filters or not self._may_answer:
             return filters
-        chosen = source.choose(source.plan, self._filters)
+        chosen = source.choose(source.plan, self._filters, policy=self._policy)
         if not source.is_certain(source.plan, self._filters, chosen.parts):
+            self._selected = chosen
             return filters
         self._chosen = chosen
-        return self._table.gateway.seq([])
+        return self._table.interfaces.no_items
 
     def pushedFilters(self) -> Any:  # noqa: ANN401, N802
         """Name no filters: what is left out was never in question."""
@@ -77,7 +91,7 @@ class ScanBuilder(PlannerObject):
 
     def _find(self, aggregation: Any) -> list[Answer] | None:  # noqa: ANN401 -- Spark's `Aggregation`
         source = self._table.source
-        if not source.may_answer():
+        if not self._may_answer:
             return None
         return find_answers(source.chunks, source.plan, self._parts(), self._table.fields, aggregation)
 
@@ -106,7 +120,7 @@ class ScanBuilder(PlannerObject):
             return False
         field = self._table.fields.get(column.fieldNames()[0])
         source = self._table.source
-        if field is None or not source.may_answer():
+        if field is None or not self._may_answer:
             return False
         ascending = str(order.direction().toString()) == "ASC"
         nulls_first = str(order.nullOrdering().toString()) == "NULLS FIRST"
@@ -125,4 +139,4 @@ class ScanBuilder(PlannerObject):
         """Return the scan, or the answer."""
         if self._answers is not None:
             return AnswerScan(self._table.interfaces, self._table.label, self._answers)
-        return PartScan(self._table, self._columns, self._filters, self._chosen)
+        return PartScan(self._table, self._columns, self._filters, self._chosen, self._selected)

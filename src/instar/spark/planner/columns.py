@@ -43,7 +43,8 @@ class Columns:
         """Return what is left of the columns when Spark has pruned them."""
         wanted = json.loads(pruned)["fields"]
         pairs = [_narrow_field(field, self.shown, self.stored) for field in wanted]
-        return Columns([shown for shown, _ in pairs], [stored for _, stored in pairs])
+        stored = [own for _, own in pairs]
+        return Columns(stored if self.is_physical else [shown for shown, _ in pairs], stored)
 
 
 def _struct(fields: Sequence[dict[str, Any]]) -> str:

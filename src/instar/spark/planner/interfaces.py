@@ -13,6 +13,8 @@ from weakref import WeakKeyDictionary
 
 from py4j.protocol import Py4JError
 
+from instar.spark.native.relation import READ_OPTIONS
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
@@ -27,6 +29,7 @@ _FILES: Final = f"{_SQL}.execution.datasources"
 _PARQUET_SCAN: Final = 12
 """How many arguments Spark's scan of Parquet takes."""
 _LARGEST_CACHE: Final = 1 << 60
+_LOOKUP: Final = {"recursiveFileLookup": "true", "ignoredPathSegmentRegex": "^[._]"}
 _OBJECT: Final = frozenset(["equals", "hashCode", "toString"])
 
 
@@ -134,6 +137,24 @@ class Interfaces:
     def datasources(self) -> Any:  # noqa: ANN401 -- a Java package
         """The package of file sources."""
         return self.gateway.jvm.org.apache.spark.sql.execution.datasources
+
+    @cached_property
+    def no_items(self) -> Any:  # noqa: ANN401 -- a Scala sequence
+        """A sequence of nothing."""
+        return self.gateway.seq([])
+
+    @cached_property
+    def read_options(self) -> tuple[Any, Any]:
+        """How files are read, as a Scala map and as options of a scan."""
+        options = self.gateway.jvm.java.util.HashMap()
+        for name, value in READ_OPTIONS.items():
+            options.put(name, value)
+        return self.gateway.options(READ_OPTIONS), self.option_map(options)
+
+    @cached_property
+    def lookup(self) -> Any:  # noqa: ANN401 -- a Scala map
+        """How an index takes files; with a pattern that is not its usual one, it would ignore them."""
+        return self.gateway.options(_LOOKUP)
 
     @cached_property
     def file_index(self) -> Any:  # noqa: ANN401 -- a Java class

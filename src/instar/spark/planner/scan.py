@@ -14,12 +14,14 @@ from functools import cached_property, partial
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
+from instar.errors import UsageError
 from instar.skipping import Conjunct
 from instar.spark.native.relay import relayed
 from instar.spark.native.scan_source import Chosen
+from instar.spark.planner.guards import fall_back
 from instar.spark.planner.interfaces import Feature
 from instar.spark.planner.joins import runtime_conditions
-from instar.spark.planner.listing import is_columnar, parquet_scan
+from instar.spark.planner.listing import ListingLostError, is_columnar, parquet_scan
 from instar.spark.planner.objects import PlannerObject
 
 if TYPE_CHECKING:
@@ -48,7 +50,12 @@ class PartScan(PlannerObject):
     """One scan."""
 
     def __init__(
-        self, table: PlannedTable, columns: Columns, filters: Filters, decided: Chosen | None = None
+        self,
+        table: PlannedTable,
+        columns: Columns,
+        filters: Filters,
+        decided: Chosen | None = None,
+        selected: Chosen | None = None,
     ) -> None:
         super().__init__([*Feature.SCAN.interfaces[3:4], *table.implemented(Feature.JOINS)])
         self._table = table
@@ -56,8 +63,11 @@ class PartScan(PlannerObject):
         self._filters = filters
         self._decided = decided
         """The parts, if more than the filters was asked to choose them."""
+        self._selected = selected
+        """The parts that the filters need, if that is known already."""
         self._lock = threading.Lock()
         self._schema = table.gateway.schema(columns.shown_json)
+        self._stored = self._schema if columns.is_physical else table.gateway.schema(columns.stored_json)
         self._pending: dict[int, Chosen] = {}
         self._pruned: Pruned | None = None
         self._reader: Any = None
@@ -82,8 +92,9 @@ class PartScan(PlannerObject):
 
     @cached_property
     def _chosen(self) -> Chosen:
-        if self._decided is not None:
-            return self._decided
+        known = self._decided or self._selected
+        if known is not None:
+            return known
         return self._table.source.choose(self._table.source.plan, self._filters)
 
     def report(self) -> ScanReport:
@@ -167,8 +178,7 @@ class PartScan(PlannerObject):
 
     @cached_property
     def _columnar(self) -> Any:  # noqa: ANN401 -- a Java object
-        stored = self._table.gateway.schema(self._columns.stored_json)
-        return self.interfaces.columnar[is_columnar(self.interfaces, stored)]
+        return self.interfaces.columnar[is_columnar(self.interfaces, self._stored)]
 
     @relayed
     def estimateStatistics(self) -> PartStatistics:  # noqa: N802
@@ -199,7 +209,7 @@ class PartScan(PlannerObject):
             else [file for group in self._table.source.groups(parts) for file in group.files]
         )
         self._reader = parquet_scan(
-            self.interfaces, files, self._table.whole, self._columns, self._filters.expressions
+            self.interfaces, files, self._table.stored_schema, self._stored, self._filters.expressions
         )
         return self._reader
 
@@ -213,7 +223,15 @@ class PartScan(PlannerObject):
         self._table.source.check_session()
         self._table.source.check_pin()
         chosen.check()
-        return self.scan_of(chosen.parts).planInputPartitions()
+        try:
+            scan = self.scan_of(chosen.parts)
+        except ListingLostError as error:
+            fall_back(self.interfaces, str(error))
+            raise UsageError(
+                f"cannot read `{self._table.label}` with Spark's planner: {error}. Make the frame again: it "
+                "is read over files then, as with instar.planner set to files"
+            ) from None
+        return scan.planInputPartitions()
 
 
 def _digest(parts: PartSet) -> str:

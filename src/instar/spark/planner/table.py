@@ -24,6 +24,7 @@ from instar.spark.native.relay import install, relayed
 from instar.spark.planner.answers import AnswerScan
 from instar.spark.planner.builder import ScanBuilder
 from instar.spark.planner.columns import Columns
+from instar.spark.planner.guards import fall_back, why_unsafe
 from instar.spark.planner.interfaces import Feature, interfaces_of
 from instar.spark.planner.objects import PlannerObject
 from instar.spark.planner.renaming import renamed
@@ -80,6 +81,8 @@ class PlannedTable(PlannerObject):
         self.label = label
         self.interfaces: Interfaces = interfaces_of(gateway)
         self._schema = gateway.schema(columns.shown_json)
+        self.stored_schema = self._schema if columns.is_physical else gateway.schema(columns.stored_json)
+        """The columns as files have them."""
         self._width = self._schema.defaultSize()
         self._references: dict[tuple[str, ...], Any] = {}
 
@@ -183,7 +186,12 @@ def is_planned(spark: SparkSession, source: SnapshotSource) -> bool:
     asked = gateway.settings([_SETTING]).get(_SETTING, _FILES)
     if asked not in (_AUTO, _FILES):
         raise UsageError(f"the Spark setting {_SETTING} cannot be {asked!r}: it is {_AUTO!r} or {_FILES!r}")
-    return asked == _AUTO and not source.layouts() and why_not_planned(gateway) is None
+    if asked == _FILES or source.layouts():
+        return False
+    why = why_not_planned(gateway) or why_unsafe(interfaces_of(gateway))
+    if why is not None:
+        fall_back(interfaces_of(gateway), why)
+    return why is None
 
 
 def planned_table(spark: SparkSession, source: SnapshotSource, columns: Columns, label: str) -> PlannedTable:
