@@ -23,13 +23,13 @@ if TYPE_CHECKING:
     from instar.table.log.part_set import PartSet
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["Answer", "AnswerScan", "find_answers"]
+__all__ = ["AnswerScan", "FoundValue", "find_answers"]
 
 _DATES: Final = {"date": "DateFromUnixDate", "timestamp": "MicrosToTimestamp"}
 """Expressions that make dates and times of integers."""
 
 
-class Answer(NamedTuple):
+class FoundValue(NamedTuple):
     """One number of an aggregation: its type in Spark's JSON, and what it is."""
 
     name: str
@@ -43,7 +43,7 @@ def find_answers(
     parts: PartSet,
     fields: Mapping[str, Field],
     aggregation: Any,  # noqa: ANN401 -- Spark's `Aggregation`
-) -> list[Answer] | None:
+) -> list[FoundValue] | None:
     """Return the answers to all functions of an aggregation; None if metadata does not have one of them."""
     if len(aggregation.groupByExpressions()):
         return None
@@ -62,10 +62,10 @@ def _answer(
     parts: PartSet,
     fields: Mapping[str, Field],
     function: Any,  # noqa: ANN401 -- Spark's `AggregateFunc`
-) -> Answer | None:
+) -> FoundValue | None:
     kind = function.getClass().getSimpleName()
     if kind == "CountStar":
-        return Answer("count", "long", parts.row_count)
+        return FoundValue("count", "long", parts.row_count)
     if kind not in ("Count", "Min", "Max") or (kind == "Count" and function.isDistinct()):
         return None
     column = function.column()
@@ -80,13 +80,13 @@ def _answer(
     else:
         value = answer_extreme(chunks, plan.state, parts, field, Extreme(kind.lower()))
         type_ = type_json(field.type)
-    return None if isinstance(value, Unknown) else Answer(kind.lower(), type_, value)
+    return None if isinstance(value, Unknown) else FoundValue(kind.lower(), type_, value)
 
 
 class AnswerScan(PlannerObject):
     """A scan that opens nothing."""
 
-    def __init__(self, interfaces: Interfaces, label: str, answers: Sequence[Answer]) -> None:
+    def __init__(self, interfaces: Interfaces, label: str, answers: Sequence[FoundValue]) -> None:
         super().__init__(Feature.ANSWERS.interfaces[1:])
         self._interfaces = interfaces
         self._label = label
@@ -136,7 +136,7 @@ class AnswerScan(PlannerObject):
         return self._interfaces.columnar[0]
 
 
-def _row(interfaces: Interfaces, answers: Sequence[Answer]) -> Any:  # noqa: ANN401 -- an `InternalRow`
+def _row(interfaces: Interfaces, answers: Sequence[FoundValue]) -> Any:  # noqa: ANN401 -- an `InternalRow`
     """Make a row inside the JVM: a small integer that is sent there would not be a long any more."""
     expressions = interfaces.expressions
     members: list[Any] = []
@@ -145,7 +145,7 @@ def _row(interfaces: Interfaces, answers: Sequence[Answer]) -> Any:  # noqa: ANN
     return expressions.CreateNamedStruct(interfaces.gateway.seq(members)).eval(None)
 
 
-def _literal(interfaces: Interfaces, answer: Answer) -> Any:  # noqa: ANN401 -- an expression
+def _literal(interfaces: Interfaces, answer: FoundValue) -> Any:  # noqa: ANN401 -- an expression
     expressions, none = interfaces.expressions, interfaces.gateway.none()
     target = interfaces.gateway.schema(f'"{answer.type}"')
     if answer.value is None:

@@ -20,7 +20,7 @@ from instar.table.read.audit import Skipping
 
 if TYPE_CHECKING:
     from instar.spark.native.scan_source import Chosen
-    from instar.spark.planner.answers import Answer
+    from instar.spark.planner.answers import FoundValue
     from instar.spark.planner.table import PlannedTable
     from instar.table.log.part_set import PartSet
     from instar.table.read.audit import Policy
@@ -39,7 +39,7 @@ class ScanBuilder(PlannerObject):
         self._filters = Filters(table.gateway)
         self._chosen: Chosen | None = None
         self._selected: Chosen | None = None
-        self._answers: list[Answer] | None = None
+        self._answers: list[FoundValue] | None = None
 
     @property
     def identity(self) -> str:
@@ -89,7 +89,7 @@ class ScanBuilder(PlannerObject):
         self._answers = self._find(aggregation)
         return self._answers is not None
 
-    def _find(self, aggregation: Any) -> list[Answer] | None:  # noqa: ANN401 -- Spark's `Aggregation`
+    def _find(self, aggregation: Any) -> list[FoundValue] | None:  # noqa: ANN401 -- Spark's `Aggregation`
         source = self._table.source
         if not self._may_answer:
             return None
