@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 _LAWS: Final = ("tests/properties", "tests/crash", "tests/spark/skipping/test_differential.py")
 _KEPT_OF_OUTPUT: Final = 4000
+_UNHURRIED: Final = ("laws", "s3a", "s3")
+"""Soaks that take as long as they take, so they run only if they are named."""
 
 
 class Soak(NamedTuple):
@@ -80,9 +82,19 @@ def _streams(place: Path, turns: Iterable[Turn]) -> Counter[str]:
 def _laws(_: Path, turns: Iterable[Turn]) -> Counter[str]:
     """Let Hypothesis search beyond the examples of the tests; one turn is all that it needs."""
     first = next(iter(turns))
-    command = [sys.executable, "-m", "pytest", "-q", "--timeout=0", f"--hypothesis-seed={first.name}", *_LAWS]
-    environment = {**os.environ, "INSTAR_HYPOTHESIS": "soak"}
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    return _pytest(f"--hypothesis-seed={first.name}", *_LAWS, INSTAR_HYPOTHESIS="soak")
+
+
+def _on_s3(place: str) -> Run:
+    """Run the tests of Spark with their stores on S3, once."""
+    return lambda _, __: _pytest("tests/spark", INSTAR_TEST_STORE=place)
+
+
+def _pytest(*arguments: str, **environment: str) -> Counter[str]:
+    command = [sys.executable, "-m", "pytest", "-q", "--timeout=0", *arguments]
+    done = subprocess.run(
+        command, env={**os.environ, **environment}, capture_output=True, text=True, check=False
+    )
     assert done.returncode == 0, done.stdout[-_KEPT_OF_OUTPUT:]
     return Counter(runs=1)
 
@@ -99,6 +111,8 @@ SOAKS: Final = {
     "settings": Soak("every setting of Spark, alone and together", _settings),
     "streams": Soak("schema changes under running streams", _streams),
     "laws": Soak("the properties of the tests, with 20,000 examples each; takes as long as it takes", _laws),
+    "s3a": Soak("the tests of Spark with stores on S3; takes as long as it takes", _on_s3("s3a")),
+    "s3": Soak("the same where Spark has no file system for S3", _on_s3("s3")),
 }
 
 
@@ -135,7 +149,7 @@ def main() -> int:
     if unknown:
         parser.error(f"there is no soak {unknown[0]!r}; there are {', '.join(SOAKS)}")
     seed = random.SystemRandom().randrange(2**32) if given.seed is None else given.seed
-    for name in given.names or [name for name in SOAKS if name != "laws"]:
+    for name in given.names or [name for name in SOAKS if name not in _UNHURRIED]:
         started = time.monotonic()
         turns = turns_for(given.minutes * 60, seed)
         if given.turn is not None:

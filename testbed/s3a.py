@@ -29,6 +29,11 @@ OLD_UNITS = {
 }
 """Settings whose defaults have units in the Hadoop that Spark ships, which this older S3A cannot read."""
 
+S3A_ENVIRONMENT = {
+    "spark.hadoop.fs.s3a.aws.credentials.provider": "org.apache.hadoop.fs.s3a.SimpleAWSCredentialsProvider"
+}
+"""Spark hands keys of the environment on by itself; this S3A has to be told who takes them."""
+
 
 def s3a_settings() -> dict[str, str]:
     """Return the settings of a session that has S3A."""
