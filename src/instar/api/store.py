@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import TracebackType
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from instar.errors import InstarError
     from instar.schema import Schema, SchemaLike
@@ -196,6 +196,20 @@ class Store:
         """
         services = self._found()
         return Table(services, rename_table(services, name, new_name))
+
+    def sql(self, spark: SparkSession, text: str) -> DataFrame:
+        """Run one statement of SQL over the tables of the store, by their names alone.
+
+        `store.sql(spark, "update events set amount = 0 where amount < 0")`
+
+        It takes all that the catalog of `instar.register` does, and what Spark does not hand to catalogs:
+        `UPDATE`, `MERGE INTO`, `DELETE` with any condition, and `DESCRIBE HISTORY`; docs/sql.md says more.
+        Statements that change rows return the version that they made and how many updates it holds. While a
+        statement is analysed, the store is the current catalog of the session.
+        """
+        from instar.spark import run_sql  # noqa: PLC0415 -- only who needs Spark loads it
+
+        return run_sql(spark, self, text)
 
     def maintenance(self, *, grace_ms: int = GRACE_MS, spark: SparkSession | None = None) -> Maintenance:
         """Return what looks after all tables: `store.maintenance().run_once()`.

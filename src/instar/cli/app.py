@@ -18,6 +18,7 @@ from rich.text import Text
 from instar.cli import (
     adopt,
     check,
+    comment,
     compact,
     demo,
     doctor,
@@ -35,6 +36,7 @@ from instar.cli import (
     rows,
     schema,
     serve,
+    sql,
     stream,
     tables,
     vacuum,
@@ -59,6 +61,7 @@ app.command(rich_help_panel=_TABLES)(tables.init)
 app.command(rich_help_panel=_TABLES)(tables.tables)
 app.command(rich_help_panel=_TABLES)(tables.create)
 app.command(rich_help_panel=_TABLES)(tables.describe)
+app.command(rich_help_panel=_TABLES)(comment.comment)
 app.command(rich_help_panel=_TABLES)(tables.log)
 app.add_typer(schema.app, rich_help_panel=_TABLES)
 app.command(rich_help_panel=_TABLES)(rows.restore)
@@ -75,6 +78,7 @@ app.command(rich_help_panel=_ROWS)(rows.head)
 app.command(rich_help_panel=_ROWS)(rows.count)
 app.command(rich_help_panel=_ROWS)(lookup.lookup)
 app.command(rich_help_panel=_ROWS)(query.query)
+app.command(rich_help_panel=_ROWS)(sql.sql)
 app.command(rich_help_panel=_ROWS)(explain.explain)
 app.command(rich_help_panel=_ROWS)(rows.export)
 app.command(rich_help_panel=_ROWS)(rows.listen)
@@ -110,6 +114,7 @@ _EXTRAS: Final = {
     "google": "stream",
     "grpc_tools": "stream",
     "fastavro": "stream",
+    "prompt_toolkit": "sql",
 }
 """Packages that may be absent, and the extra that has each."""
 

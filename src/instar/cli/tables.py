@@ -180,9 +180,16 @@ def describe(
         *_condition_lines(condition),
         ("without bounds", _some(unbounded) or "-"),
         ("options", ", ".join(f"{name}={value}" for name, value in facts.options.items()) or "-"),
+        ("comments", "; ".join(_said(facts)) or "-"),
         ("state", f"seqno {facts.seqno}"),
     ]
     print_table(("table", facts.name), lines)
+
+
+def _said(facts: _Facts) -> list[str]:
+    """Return what was said about a table and its columns."""
+    about = [] if facts.comment is None else [facts.comment]
+    return [*about, *(f"{path}: {text}" for path, text in facts.comments.items())]
 
 
 def _some(names: list[str]) -> str:
@@ -285,6 +292,8 @@ class _Facts(NamedTuple):
     updates: int
     bytes: int
     options: dict[str, ConfigValue]
+    comment: str | None
+    comments: dict[str, str]
 
 
 def _facts(table: Table) -> _Facts:
@@ -317,4 +326,6 @@ def _facts(table: Table) -> _Facts:
         state.totals.rows,
         state.totals.bytes,
         options,
+        state.comments.get(None),
+        {path: text for path, text in state.comments.items() if path is not None},
     )

@@ -1,6 +1,7 @@
 """Tables on Spark: the only place that imports pyspark."""
 
 from instar.spark.catalog.install import make_catalog
+from instar.spark.catalog.run import run_sql
 from instar.spark.frames import read_snapshot, read_table
 from instar.spark.native.origins import find_origins
 from instar.spark.native.plans import reports_of
@@ -32,6 +33,7 @@ __all__ = [
     "register_source",
     "reports_of",
     "rewrite_on",
+    "run_sql",
     "update_rows",
     "upsert_frame",
     "write_stream_frame",

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import pyspark
 
 from instar.errors import InstarError
+from instar.spark.catalog.install import why_no_catalog
 from instar.spark.native.file_systems import connector, find_file_system
 from instar.spark.native.gateway import gateway_of
 from instar.spark.planner.guards import why_unsafe
@@ -35,6 +36,7 @@ def examine_spark(blob: Blob | None) -> Iterator[Finding]:
     java = gateway.jvm.java.lang.System.getProperty("java.version")
     yield Finding("Spark", Health.FINE, f"PySpark {pyspark.__version__} on Java {java} starts")
     yield examine_planner(gateway)
+    yield _examine_catalog(gateway)
     if blob is None:
         return
     system = find_file_system(gateway, blob)
@@ -60,3 +62,12 @@ def examine_planner(gateway: Gateway) -> Finding:
         return Finding("planner", Health.FINE, f"Spark's planner can know tables: {told}")
     remedy = "Tables are read over files instead, with the same rows; nothing has to be done."
     return Finding("planner", Health.WARNING, "; ".join(found), remedy)
+
+
+def _examine_catalog(gateway: Gateway) -> Finding:
+    """Say whether this Spark can have catalogs of ours."""
+    reason = why_no_catalog(gateway)
+    if reason is None:
+        return Finding("catalog", Health.FINE, "a store can be a catalog of Spark SQL")
+    found = f"this Spark has no catalogs of ours ({reason}): views and table.read(spark) work"
+    return Finding("catalog", Health.WARNING, found, "Use a release of Spark that instar was tested with.")
