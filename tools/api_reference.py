@@ -101,6 +101,7 @@ TABLE_OPTIONS: Final = {
     "compact": "whether writers merge small parts in the background "
     "([auto compaction](maintenance.md#tables-that-look-after-themselves))",
     "cluster_at": "whether appends lay their rows out too, each for itself",
+    "queries": "whether the conditions that were asked last are recorded in the store, for `instar optimize`",
     "retention": "how much history `Table.retain` keeps ([retention](maintenance.md#retention))",
 }
 _DEFAULTS: Final = {"skipping": "mode", "skipping_sample": "sample", "skipping_budget": "budget"}
@@ -262,7 +263,8 @@ def _table_options() -> Iterator[tuple[Any, ...]]:
 
 
 def _default(name: str) -> object:
-    own = {"retention": RETENTION, "cluster_by": "none", "cluster_at": "compaction", "compact": "off"}
+    own = {"retention": RETENTION, "cluster_by": "none", "cluster_at": "compaction"}
+    own |= {"compact": "off", "queries": "on"}
     return own[name] if name in own else getattr(Policy(), _DEFAULTS[name])
 
 

@@ -263,7 +263,7 @@ class Snapshot:
 
     def _filter(self, where: str) -> Filter:
         found = Filter.parse(where, self._plan.reader.whole, self._services.clock())
-        self._services.note_filter(self._plan.state.table_id, where)
+        self._services.asked.note(self._plan.state, where)
         return found
 
     def _repr_html_(self) -> str:

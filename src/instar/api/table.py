@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Final
@@ -13,7 +14,7 @@ from instar.api.merge import Merge
 from instar.api.snapshot import Snapshot
 from instar.api.writing import overwrite_data, report_commit, upsert_data, write_data
 from instar.arguments import checked_methods
-from instar.errors import UsageError
+from instar.errors import InstarError, UsageError
 from instar.reporting import RunOutput, reported
 from instar.schema import Schema, SchemaUpdate, as_schema
 from instar.schema.matching import match_by_name
@@ -42,7 +43,7 @@ from instar.table.write.rows import WriteOptions
 from instar.table.write.update import update_local
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     import duckdb
     import pandas as pd
@@ -512,14 +513,23 @@ class Table:
     def forecast(self, filters: Sequence[str] | None = None) -> list[FilterForecast]:
         """Return how many parts conditions open now, and about how many after `compact(full=True)`.
 
-        Without `filters`, they are the last 16 that this process has asked of the table, with `where`. What
-        comes after is worked out from a sample of the rows, which are laid out as the compaction would do it.
+        Without `filters`, they are the last that were asked of the table: at most 16, on Spark or in process,
+        here or by others whose stores have been closed since. What comes after is worked out from a sample of
+        the rows, which are laid out as the compaction would do it.
         """
         with self._log.pinned() as state:
-            asked = self._services.filters.get(state.table_id, ()) if filters is None else filters
-            now = self._services.clock()
-            parsed = [Filter.parse(one, state.history.latest, now) for one in asked]
+            if filters is None:
+                parsed = list(self._asked(state))
+            else:
+                now = self._services.clock()
+                parsed = [Filter.parse(one, state.history.latest, now) for one in filters]
             return forecast_filters(self._services, state, find_goals(state, full=True), parsed)
+
+    def _asked(self, state: TableState) -> Iterator[Filter]:
+        """Yield the last conditions that still make sense: their columns may be gone."""
+        for text in self._services.asked.find(state.table_id):
+            with suppress(InstarError):
+                yield Filter.parse(text, state.history.latest, self._services.clock())
 
     def unbounded(self) -> list[str]:
         """Return the columns whose bounds are not known in some part: filters on them skip nothing there.

@@ -78,10 +78,11 @@ OPTIONS: Final[Mapping[str, Choice | Number | Duration | Fields]] = {
     CLUSTER_BY: Fields(MOST_CLUSTERED),
     "compact": Choice(("off", "auto")),
     "cluster_at": Choice(("compaction", "append")),
+    "queries": Choice(("on", "off")),
 }
 """By name: whether parts are skipped; percent of skipped parts that are checked; bytes for such checks; how
 long history is kept; the fields that rows are laid out by along a curve; and when that is
-done first; whether writers merge small parts in the background."""
+done first; whether writers merge small parts in the background; whether the last conditions are recorded."""
 
 
 def format_fields(field_ids: Iterable[int]) -> str:

@@ -16,6 +16,8 @@ __all__ = [
     "lease_key",
     "leases",
     "part_key",
+    "query_key",
+    "recorded_queries",
     "rollup_key",
     "rollups",
     "sheet_key",
@@ -93,6 +95,16 @@ def clones(table_id: str) -> str:
 def clone_key(table_id: str, clone_id: str) -> str:
     """Return the key of what tells that a clone refers to a table's objects."""
     return f"{clones(table_id)}/{clone_id}"
+
+
+def recorded_queries(table_id: str) -> str:
+    """Return the directory of the conditions that were asked of a table last."""
+    return f"{table_root(table_id)}/queries"
+
+
+def query_key(table_id: str, writer: int) -> str:
+    """Return the key of the conditions that some of those who read a table have asked."""
+    return f"{recorded_queries(table_id)}/{writer:02d}"
 
 
 def leases(table_id: str) -> str:

@@ -7,12 +7,12 @@ import os
 import socket
 import time
 import uuid
-from collections import deque
 from dataclasses import dataclass, field, replace
 from functools import cache
 from threading import Event, Thread
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
+from instar.table.log.asked import Asked
 from instar.table.log.leases import LeaseKeeper
 from instar.table.log.manifest import ChunkReader
 from instar.table.read.audit import Audits
@@ -26,10 +26,6 @@ if TYPE_CHECKING:
     from instar.table.housekeeping.upkeep import Turn
 
 __all__ = ["Services", "wall_clock"]
-
-
-_NOTED: Final = 16
-"""How many conditions are remembered of each table."""
 
 
 def wall_clock() -> int:
@@ -75,8 +71,7 @@ class Services:
     leases: LeaseKeeper = field(init=False)
     turns: dict[str, Turn] = field(init=False, default_factory=dict)
     """The upkeep of tables, by their ids."""
-    filters: dict[str, deque[str]] = field(init=False, default_factory=dict)
-    """The conditions that this process has asked last, by the id of the table."""
+    asked: Asked = field(init=False)
     closing: Event = field(init=False, default_factory=Event)
     """Set when nothing should be begun any more that only saves work later."""
     _tasks: list[Thread] = field(init=False, default_factory=list)
@@ -84,17 +79,11 @@ class Services:
     def __post_init__(self) -> None:
         object.__setattr__(self, "chunks", ChunkReader(self.blob))
         object.__setattr__(self, "leases", LeaseKeeper(self))
+        object.__setattr__(self, "asked", Asked(self))
 
     def with_prefix(self, log_prefix: str) -> Services:
         """Return the same services for a store whose logs have another prefix."""
         return replace(self, log_prefix=log_prefix)
-
-    def note_filter(self, table_id: str, condition: str) -> None:
-        """Remember a condition that was asked; the oldest is forgotten."""
-        known = self.filters.setdefault(table_id, deque(maxlen=_NOTED))
-        if condition in known:
-            known.remove(condition)
-        known.append(condition)
 
     def start(self, task: Callable[[], None]) -> Thread:
         """Do something in the background: neither `close` nor the end of the process cuts it short."""
@@ -108,6 +97,7 @@ class Services:
         self.closing.set()
         for task in list(self._tasks):
             task.join()
+        self.asked.save()
         self.leases.close()
         self.consensus.close()
 

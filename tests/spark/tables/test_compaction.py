@@ -37,3 +37,14 @@ def test_executors_rewrite_parts_and_no_query_notices(spark: SparkSession, store
     rows = table.snapshot().to_arrow().to_pylist()
     assert [(row["b"], row["id"]) for row in rows] == sorted((row["b"], row["id"]) for row in rows)
     assert table.explain("b = 'k9'").read == 0
+
+
+def test_what_spark_asked_last_is_known(spark: SparkSession, store: Store) -> None:
+    """As Spark has simplified it."""
+    table = store.create_table("t", "a bigint, b string, at timestamp")
+    for n in range(3):
+        table.append(pa.table({"a": [n], "b": [f"it's {n}"]}))
+    for asked in ("b = 'it\\'s 1'", "a > 1", "at > '2026-11-15 10:00:00+01:00'"):
+        table.read(spark).where(asked).collect()
+    told = {one.filter: (one.read_before, one.total_before) for one in table.forecast()}
+    assert sorted(told.values()) == [(0, 3), (1, 3), (1, 3)], told

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,8 +15,6 @@ from instar.table.housekeeping.plan import Goals
 from tests.unit.cli.command import instar
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     import pytest
 
     from instar.api.store import Store
@@ -40,12 +39,44 @@ def test_what_filters_open_is_foretold(store: Store, monkeypatch: pytest.MonkeyP
         table.count("b between 0.5 and 0.52")
         table.count("a between 0.5 and 0.52")
         foretold = table.forecast()
-        assert [one.filter for one in foretold] == ["b between 0.5 and 0.52", "a between 0.5 and 0.52"]
+        assert [one.filter for one in foretold] == ["a between 0.5 and 0.52", "b between 0.5 and 0.52"]
         assert all(one.read_before == one.total_before == table.state.totals.parts for one in foretold)
         table.compact(full=True)
         for one in foretold:
             counted = table.explain(one.filter)
             assert abs(one.read_after / one.total_after - counted.read / counted.total) < 0.2, (name, one)
+
+
+def test_what_was_asked_last_is_known_to_others(tmp_path: Path) -> None:
+    """Until a purge; a table may keep it to itself, and what cannot be asked any more is left out."""
+    path = str(tmp_path / "lake")
+    with library.open(path) as opened:
+        for name, options in (("t", {}), ("secret", {"queries": "off"})):
+            table = opened.create_table(name, "a bigint, b string", options=options)
+            for part in range(3):
+                table.append(pa.table({"a": [part], "b": ["x"]}))
+            table.count("a = 1")
+            table.count("b = 'x'")
+            table.evolve().drop_column("b").commit()
+    with library.open(path) as opened:
+        opened.table("t").count("a > 1")
+        opened.table("t").vacuum(grace_ms=0)
+
+    def foreseen(name: str) -> list[list[object]]:
+        told = json.loads(instar("optimize", name, "--dry-run", "--json", "--store", path).stdout)
+        return [[one["filter"], one["read_before"]] for one in told["filters"]]
+
+    assert foreseen("t") == [["a > 1", 1], ["a = 1", 1]]
+    assert foreseen("secret") == []
+    next(Path(path).glob("tables/*/queries/*")).write_bytes(b"damaged")
+    assert foreseen("t") == []
+    with library.open(path) as opened:
+        opened.table("t").count("a > 1")
+    assert len(foreseen("t")) == 1
+    with library.open(path) as opened:
+        opened.table("t").count("a > 2")
+        opened.table("t").purge(where="a = 1")
+    assert not list(Path(path).glob("tables/*/queries/*"))
 
 
 def test_a_table_says_what_state_it_is_in(tmp_path: Path) -> None:

@@ -161,6 +161,7 @@ class ScanSource(FileSource):
         if not filters:
             return Chosen(parts, lambda: None)
         condition = self._condition(filters)
+        self._services.asked.note(plan.state, str(condition.expression))
         policy = policy or self.policy(plan)
         read, checked = select_parts(self._services, plan.state, parts, condition, policy)
 

@@ -93,6 +93,8 @@ def forecast_filters(
     services: Services, state: TableState, goals: Goals, filters: Sequence[Filter]
 ) -> list[FilterForecast]:
     """Say how many parts filters open before and after a compaction with some goals."""
+    if not filters:
+        return []
     jobs = find_work(services, state, goals)
     live = load_parts(services.chunks, state)
     places = [Place(row["batch"], row["ordinal"]) for row in live.columns[PLACES].to_pylist()]

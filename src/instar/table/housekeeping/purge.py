@@ -102,6 +102,7 @@ def purge_table(
     log.checkpoint(clean=True)
     last = log.load()
     vacuum_table(services, log.key, grace_ms=grace_ms, table_id=state.table_id)
+    services.asked.forget(state.table_id)
     _vacuum_owners(services, last, held, grace_ms)
     return _report(services, last, rows, listed, list(held), delete_adopted=delete_adopted)
 

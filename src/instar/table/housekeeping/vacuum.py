@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from instar.errors import StorageError, TableNotFoundError, UsageError
 from instar.state.commands import remove
 from instar.table.housekeeping.reach import Reach, find_cloned
-from instar.table.layout import TABLES, archives, lease_key, table_of, table_root
+from instar.table.layout import TABLES, archives, lease_key, recorded_queries, table_of, table_root
 from instar.table.log.archive import archive_entries
 from instar.table.log.leases import LEASE_MS, live_leases
 from instar.table.log.table_log import TableLog
@@ -79,7 +79,8 @@ def vacuum_table(
     objects = list(services.blob.list(table_root(state.table_id)))
     sweep = Reach(services, log, state.table_id, gone=gone)
     sweep.reach_clones()
-    kept = archives(state.table_id) + "/"  # as long as the table is there
+    # These stay as long as the table is there.
+    kept = (f"{archives(state.table_id)}/", f"{recorded_queries(state.table_id)}/")
     doomed = [
         stored
         for stored in objects
