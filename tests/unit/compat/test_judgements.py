@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import TYPE_CHECKING
 
 import msgspec
 import pytest
@@ -12,10 +13,14 @@ from instar.compat import (
     Judgements,
     Level,
     judge,
+    load_version,
     parse_avro,
     parse_json_schema,
 )
 from instar.schema import Field, Primitive, Schema, as_schema
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def columns(ddl: str) -> ColumnsVersion:
@@ -134,3 +139,25 @@ def test_formats_can_be_compared_by_their_columns() -> None:
     """Between formats there is no wire to judge."""
     judgement = judge(parse_avro(avro({"name": "a", "type": ["null", "int"]})), columns("a bigint"))
     assert (judgement.wire, judgement.wire_safe, judgement.query_compatible) == (None, True, True)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "wire"),
+    [
+        ('syntax = "proto2"', 'syntax = "proto3"', Level.CONDITIONAL),
+        ('syntax = "proto3"', 'syntax = "proto2"', Level.SAFE),
+        ('syntax = "proto2"', 'edition = "2023"', Level.CONDITIONAL),
+        ('edition = "2023"', 'syntax = "proto3"', Level.SAFE),
+        ('edition = "2023"; option features.utf8_validation = NONE', 'syntax = "proto3"', Level.CONDITIONAL),
+    ],
+)
+def test_strings_that_need_not_be_utf8_may_not_be_readable(
+    old: str, new: str, wire: Level, tmp_path: Path
+) -> None:
+    """proto2 lets any bytes be a string, and proto3 does not; editions say it for themselves."""
+    versions = []
+    for name, head in (("old", old), ("new", new)):
+        label = "" if head.startswith("edition") else "optional "
+        (tmp_path / f"{name}.proto").write_text(f"{head};\nmessage A {{ {label}string a = 1; }}\n")
+        versions.append(load_version(str(tmp_path / f"{name}.proto")))
+    assert judge(*versions).wire is wire

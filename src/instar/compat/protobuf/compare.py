@@ -155,6 +155,9 @@ class _Comparison:
             kept = safe("names are not in the bytes")
             yield Difference(path, what, wire=kept, query=RENAMED, semantic=goes_on(old.name, new.name))
         yield from self.presence(old, new, path)
+        if old.any_bytes and new.type == "string" and not new.any_bytes:
+            why = "strings of old records that are not UTF-8 cannot be read any more"
+            yield Difference(path, "has to be UTF-8", wire=conditional(why))
         maps = self.is_map(self.old, old), self.is_map(self.new, new)
         what = f"type changed: {self.text(self.old, old)} → {self.text(self.new, new)}"
         wire = self.wire(old, new)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
 from google.protobuf import descriptor_pb2, descriptor_pool
@@ -23,6 +24,7 @@ _TYPES: Final = {
     for name, value in vars(FieldDescriptor).items()
     if name.startswith("TYPE_")
 }
+_FEATURES: Final = descriptor_pb2.FeatureSet.Utf8Validation
 _MAX_ENUM: Final = 2**31 - 1
 
 
@@ -59,12 +61,13 @@ def describe_messages(
     messages: dict[str, ProtobufMessage] = {}
     enums: dict[str, ProtobufEnum] = {}
     names = tuple(sorted(roots))
+    checked = {file.name: _checks_text(file) for file in given}
     waiting = [pool.FindMessageTypeByName(name) for name in names]
     while waiting:
         message = waiting.pop()
         if message.full_name in messages:
             continue
-        messages[message.full_name] = _message(message)
+        messages[message.full_name] = _message(message, checked[message.file.name])
         for field in message.fields:
             if field.message_type is not None:
                 waiting.append(field.message_type)
@@ -76,12 +79,22 @@ def describe_messages(
     return version
 
 
-def _message(message: Descriptor) -> ProtobufMessage:
+def _checks_text(file: descriptor_pb2.FileDescriptorProto) -> bool:
+    """Whether strings of a file must be UTF-8, unless a field says otherwise."""
+    if file.syntax == "editions":
+        return bool(file.options.features.utf8_validation != _FEATURES.NONE)
+    return bool(file.syntax == "proto3")
+
+
+def _message(message: Descriptor, checks_text: bool) -> ProtobufMessage:  # noqa: FBT001 -- of its file
     raw = descriptor_pb2.DescriptorProto()
     message.CopyToProto(raw)
+    own = {field.number: field.options.features.utf8_validation for field in raw.field}
+    checked = {number: given == _FEATURES.VERIFY if given else checks_text for number, given in own.items()}
+    fields = (_field(field, checked[field.number]) for field in message.fields)
     return ProtobufMessage(
         message.full_name,
-        tuple(sorted((_field(field) for field in message.fields), key=lambda field: field.number)),
+        tuple(sorted(fields, key=lambda field: field.number)),
         message.GetOptions().map_entry,
         tuple(sorted((span.start, span.end - 1) for span in raw.reserved_range)),
         tuple(sorted(raw.reserved_name)),
@@ -89,7 +102,7 @@ def _message(message: Descriptor) -> ProtobufMessage:
     )
 
 
-def _field(field: FieldDescriptor) -> ProtobufField:
+def _field(field: FieldDescriptor, checks_text: bool) -> ProtobufField:  # noqa: FBT001 -- as above
     kind = field.message_type or field.enum_type
     oneof = field.containing_oneof
     synthetic = oneof is not None and len(oneof.fields) == 1 and oneof.name == f"_{field.name}"
@@ -103,6 +116,7 @@ def _field(field: FieldDescriptor) -> ProtobufField:
         required=field.is_required,
         oneof="" if oneof is None or synthetic else oneof.name,
         default=str(field.default_value) if field.has_default_value else None,
+        any_bytes=_TYPES[field.type] == "string" and not checks_text,
     )
 
 
@@ -111,7 +125,7 @@ def _enum(enum: EnumDescriptor) -> ProtobufEnum:
     enum.CopyToProto(raw)
     return ProtobufEnum(
         enum.full_name,
-        tuple(sorted((value.number, value.name) for value in enum.values)),
+        tuple(sorted(((value.number, value.name) for value in enum.values), key=itemgetter(0))),
         enum.is_closed,
         tuple(sorted((span.start, min(span.end, _MAX_ENUM)) for span in raw.reserved_range)),
         tuple(sorted(raw.reserved_name)),

@@ -33,12 +33,14 @@ def compare_enums(old: ProtobufEnum, new: ProtobufEnum) -> Iterator[Difference]:
             yield Difference(
                 path, what, wire=unsafe(f"records hold {number}, which is not {name} any more"), query=query
             )
-        elif name not in numbers and number in names:
-            after = names[number][0]
-            if after not in before:
-                yield _renamed(name, after, f"{new.name}.{after}")
-        elif name not in numbers:
+        elif name not in numbers and number not in names:
             yield _deleted(number, name, new, path)
+    # Of several names for one number, columns hold the first.
+    for number, name in dict(reversed(old.values)).items():
+        after = names[number][0] if number in names else name
+        moved = numbers.get(name, number) != number or before.get(after, number) != number
+        if after != name and not moved:
+            yield _renamed(name, after, f"{new.name}.{after}")
     for number, name in new.values:
         known = {it for it, _ in old.values}
         if number not in known and name not in before:

@@ -20,7 +20,8 @@ class ProtobufField(msgspec.Struct, frozen=True, array_like=True):
     """A field of a message.
 
     `type` is protobuf's word for it; `type_name` says which message or enum. `presence`: whether a record
-    can say that it has no value. `default` is the one declared, as text.
+    can say that it has no value. `default` is the one declared, as text. `any_bytes`: whether a string may be
+    other than UTF-8, which proto2 allows.
     """
 
     number: int
@@ -32,6 +33,7 @@ class ProtobufField(msgspec.Struct, frozen=True, array_like=True):
     required: bool = False
     oneof: str = ""
     default: str | None = None
+    any_bytes: bool = False
 
 
 class ProtobufMessage(msgspec.Struct, frozen=True, array_like=True):
@@ -49,7 +51,7 @@ class ProtobufMessage(msgspec.Struct, frozen=True, array_like=True):
 
 
 class ProtobufEnum(msgspec.Struct, frozen=True, array_like=True):
-    """An enum: (number, name) of its values by number; a closed one knows no other numbers."""
+    """An enum: (number, name) of its values by number, as declared; a closed one knows no other numbers."""
 
     name: str
     values: tuple[tuple[int, str], ...]
