@@ -100,6 +100,8 @@ TABLE_OPTIONS: Final = {
     "cluster_by": "the columns that compaction lays rows out by ([clustering](maintenance.md#clustering))",
     "compact": "whether writers merge small parts in the background "
     "([auto compaction](maintenance.md#tables-that-look-after-themselves))",
+    "stats": "the columns that parts always have statistics of, beside those of `order_by`, `key` and "
+    "`cluster_by`: of very wide tables, the last columns have none otherwise",
     "cluster_at": "whether appends lay their rows out too, each for itself",
     "queries": "whether the conditions that were asked last are recorded in the store, for `instar optimize`",
     "retention": "how much history `Table.retain` keeps ([retention](maintenance.md#retention))",
@@ -263,8 +265,14 @@ def _table_options() -> Iterator[tuple[Any, ...]]:
 
 
 def _default(name: str) -> object:
-    own = {"retention": RETENTION, "cluster_by": "none", "cluster_at": "compaction"}
-    own |= {"compact": "off", "queries": "on"}
+    own = {
+        "retention": RETENTION,
+        "cluster_by": "none",
+        "stats": "none",
+        "cluster_at": "compaction",
+        "compact": "off",
+        "queries": "on",
+    }
     return own[name] if name in own else getattr(Policy(), _DEFAULTS[name])
 
 

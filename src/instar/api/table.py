@@ -534,8 +534,9 @@ class Table:
     def unbounded(self) -> list[str]:
         """Return the columns whose bounds are not known in some part: filters on them skip nothing there.
 
-        Parts of very wide tables have room for the statistics of their first columns, and of those that they
-        are sorted by. Lists and maps never have bounds, and are not named.
+        Parts of very wide tables have room for the statistics of their first columns, and of those of
+        `order_by`, `key`, `cluster_by` and the option `stats`. Lists and maps never have bounds, and are not
+        named.
         """
         with self._log.pinned() as state:
             return find_unbounded(self._services.chunks, state)

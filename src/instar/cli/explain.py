@@ -18,7 +18,8 @@ from instar.cli.options import (
 from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, print_table
 
 if TYPE_CHECKING:
-    from instar import ScanReport
+    from instar import ScanReport, Table
+    from instar.schema import Schema
 
 __all__ = ["explain"]
 
@@ -44,12 +45,28 @@ def explain(
         instar explain events "coalesce(country, 'none') = 'CH'" --parts --json
 
     """
-    with open_store(store, consensus) as opened, snapshot_at(opened.table(table), as_of) as snapshot:
-        report = snapshot.explain(where, parts=parts)
+    with open_store(store, consensus) as opened:
+        found = opened.table(table)
+        with snapshot_at(found, as_of) as snapshot:
+            report = snapshot.explain(where, parts=parts)
+            unbounded = _unbounded(found, snapshot.schema, where) if report.read else []
     if as_json:
-        print_json(asdict(report) | {"skipped": report.skipped})
+        print_json(asdict(report) | {"skipped": report.skipped, "unbounded": unbounded})
         return
     _print(report)
+    if unbounded:
+        console().print(f"Some parts have no bounds of {', '.join(unbounded)}, and are always read.")
+        console().print(f"After table.configure(stats={unbounded}), parts that are written have them.")
+
+
+def _unbounded(table: Table, schema: Schema, where: str) -> list[str]:
+    """Return the columns of a condition that some parts have no bounds of."""
+    from instar.schema import parse_path  # noqa: PLC0415 -- slow
+    from instar.skipping.sql import columns_mentioned  # noqa: PLC0415 -- slow
+
+    mentioned = columns_mentioned(where, schema)
+    names = {field.name for field in schema.fields if field.id in mentioned}
+    return [path for path in table.unbounded() if parse_path(path)[0] in names]
 
 
 def _print(report: ScanReport) -> None:

@@ -299,7 +299,7 @@ class _Facts(NamedTuple):
 def _facts(table: Table) -> _Facts:
     from instar.parts.layout import path_to  # noqa: PLC0415 -- slow
     from instar.schema import format_path  # noqa: PLC0415
-    from instar.state.options import CLUSTER_BY  # noqa: PLC0415
+    from instar.state.options import CLUSTER_BY, STATS, parse_fields  # noqa: PLC0415
 
     state = table.state
     latest = state.history.latest
@@ -309,6 +309,8 @@ def _facts(table: Table) -> _Facts:
         paths = {field_id: path_to(latest.fields, field_id) for field_id in field_ids}
         return [format_path(path) if path else f"(deleted field {it})" for it, path in paths.items()]
 
+    if STATS in options:
+        options[STATS] = ", ".join(named(parse_fields(options[STATS])))
     return _Facts(
         state.name,
         state.table_id,

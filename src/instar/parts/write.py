@@ -65,6 +65,8 @@ class PartLimits(NamedTuple):
     """
     stats_bytes: int = STATS_BUDGET
     """What the statistics of a part may take of the metadata."""
+    bounded: tuple[int, ...] = ()
+    """The fields whose statistics stay even so, beside those that rows are sorted by."""
 
 
 USUAL: Final = PartLimits()
@@ -100,7 +102,7 @@ def write_part(
         raise UsageError("a part needs at least one row")
     rows, updates = split_updates(table)
     present = present_fields(rows, schema)
-    stats = compute_stats(rows, schema, order_by, limits.stats_bytes)
+    stats = compute_stats(rows, schema, (*order_by, *limits.bounded), limits.stats_bytes)
     spans = {name: _span(column) for name, column in updates.items()}
     stored = {name: column for name, column in updates.items() if spans[name][0] != spans[name][1]}
     physical = plan_migration(schema, schema, Names.FIELD).apply(rows)

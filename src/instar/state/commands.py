@@ -37,7 +37,7 @@ from instar.state.commits import (
     SinceAdvanced,
     Undropped,
 )
-from instar.state.options import CLUSTER_BY, MOST_CLUSTERED, check_options, format_fields
+from instar.state.options import OPTIONS, Fields, check_options, format_fields
 from instar.state.parts import Place
 
 if TYPE_CHECKING:
@@ -106,11 +106,12 @@ def resolve_columns(schema: Schema, options: Mapping[str, Option]) -> dict[str, 
     """Return options with the columns that one of them names as it is kept, by the ids of their fields."""
     kept: dict[str, ConfigValue | None] = {}
     for option, value in options.items():
-        if option == CLUSTER_BY and value is not None:
+        allowed = OPTIONS.get(option)
+        if isinstance(allowed, Fields) and value is not None:
             if isinstance(value, str | int | float) or not all(isinstance(it, str) for it in value):
                 raise UsageError(f"{option}={value!r}: give a list of columns, such as ['country', 'at']")
-            if len(value) > MOST_CLUSTERED:
-                raise UsageError(f"rows are clustered by at most {MOST_CLUSTERED} columns, not {len(value)}")
+            if len(value) > allowed.most:
+                raise UsageError(f"option {option!r} is {allowed}, not {len(value)}")
             kept[option] = format_fields(column_ids(schema, value)) or None
         elif value is not None and not isinstance(value, bool | int | float | str):
             raise UsageError(f"option {option!r} cannot be {value!r}: it is not a list")

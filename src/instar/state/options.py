@@ -13,9 +13,18 @@ if TYPE_CHECKING:
 
     from instar.state.commits import ConfigValue
 
-__all__ = ["CLUSTER_BY", "MOST_CLUSTERED", "OPTIONS", "check_options", "format_fields", "parse_fields"]
+__all__ = [
+    "CLUSTER_BY",
+    "MOST_CLUSTERED",
+    "OPTIONS",
+    "STATS",
+    "Fields",
+    "check_options",
+    "format_fields",
+    "parse_fields",
+]
 
-_FIELDS: Final = re.compile(r"\d{1,9}(,\d{1,9}){0,7}", re.ASCII)
+_FIELDS: Final = re.compile(r"\d{1,9}(,\d{1,9})*", re.ASCII)
 
 
 class Choice(NamedTuple):
@@ -60,7 +69,9 @@ class Fields(NamedTuple):
     most: int
 
     def accepts(self, value: ConfigValue) -> bool:
-        return isinstance(value, str) and _FIELDS.fullmatch(value) is not None
+        """Whether a value names fields as they are kept, and no more than these."""
+        fields = isinstance(value, str) and _FIELDS.fullmatch(value) is not None
+        return fields and len(parse_fields(value)) <= self.most
 
     def __str__(self) -> str:
         return f"a list of at most {self.most} columns"
@@ -70,19 +81,25 @@ CLUSTER_BY: Final = "cluster_by"
 MOST_CLUSTERED: Final = 8
 """Along a curve over more fields than this, none of them decides much."""
 
+STATS: Final = "stats"
+MOST_STATS: Final = 100
+"""Statistics of more fields than this would make the metadata of a part larger than it may be."""
+
 OPTIONS: Final[Mapping[str, Choice | Number | Duration | Fields]] = {
     "skipping": Choice(("off", "audit", "on")),
     "skipping_sample": Number(100),
     "skipping_budget": Number(2**62, whole=True),
     "retention": Duration(),
     CLUSTER_BY: Fields(MOST_CLUSTERED),
+    STATS: Fields(MOST_STATS),
     "compact": Choice(("off", "auto")),
     "cluster_at": Choice(("compaction", "append")),
     "queries": Choice(("on", "off")),
 }
 """By name: whether parts are skipped; percent of skipped parts that are checked; bytes for such checks; how
-long history is kept; the fields that rows are laid out by along a curve; and when that is
-done first; whether writers merge small parts in the background; whether the last conditions are recorded."""
+long history is kept; the fields that rows are laid out by along a curve, and those that always have
+statistics; when rows are laid out first; whether writers merge small parts in the
+background; whether the last conditions are recorded."""
 
 
 def format_fields(field_ids: Iterable[int]) -> str:

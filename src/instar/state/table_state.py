@@ -37,7 +37,7 @@ from instar.state.commits import (
     Step,
     Undropped,
 )
-from instar.state.options import CLUSTER_BY, parse_fields
+from instar.state.options import CLUSTER_BY, STATS, parse_fields
 from instar.state.parts import Batch, BatchHeader, ChunkRef, Place
 
 if TYPE_CHECKING:
@@ -163,6 +163,12 @@ class TableState:
     def cluster_by(self) -> tuple[int, ...]:
         """The fields that compaction lays rows out by, along a curve."""
         return parse_fields(self.options.get(CLUSTER_BY, ""))
+
+    @property
+    def bounded(self) -> tuple[int, ...]:
+        """The fields that parts have statistics of, however wide the table: those that queries look for."""
+        chosen = parse_fields(self.options.get(STATS, ""))
+        return tuple(dict.fromkeys((*self.order_by, *self.key, *self.cluster_by, *chosen)))
 
     @property
     def labels(self) -> dict[str, ConfigValue]:

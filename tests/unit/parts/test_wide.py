@@ -5,6 +5,8 @@ from __future__ import annotations
 import pyarrow as pa
 import pytest
 
+import instar
+from instar.errors import UsageError
 from instar.parts import STATS_BUDGET, compute_stats
 from instar.schema import parse_schema_ddl
 
@@ -20,3 +22,24 @@ def test_the_first_columns_of_a_wide_table_keep_their_bounds(columns: int) -> No
     assert bounded[:200] == [field.id for field in schema.fields[:200]]
     assert bounded[-1] == last
     assert sum(22 for _ in bounded) < 1.2 * STATS_BUDGET
+
+
+def test_columns_that_queries_look_for_keep_their_bounds() -> None:
+    """Those of the key, of clustering and of the option `stats`, which follows a rename."""
+    with instar.open("memory://wide") as store:
+        ddl = ", ".join(f"c{at} bigint" for at in range(3000))
+        table = store.create_table(
+            "t", ddl, key=["c2990"], cluster_by=["c2991"], options={"stats": ["c2992"]}
+        )
+        row = pa.table({f"c{at}": [at] for at in range(3000)})
+        table.append(row)
+        unbounded = table.unbounded()
+        assert {"c2990", "c2991", "c2992"}.isdisjoint(unbounded)
+        assert {"c2989", "c2993"} <= set(unbounded)
+        assert table.explain("c2992 > 5000").read == 0
+        table.evolve().rename_column("c2993", "late").commit()
+        table.configure(stats=["late", "c2999"])
+        table.append(row.rename_columns(["late" if it == "c2993" else it for it in row.column_names]))
+        assert table.explain("late > 5000").read == 1
+        with pytest.raises(UsageError, match="'stats' is a list of at most 100 columns, not 101"):
+            table.configure(stats=[f"c{at}" for at in range(101)])

@@ -13,7 +13,7 @@ from instar.parts.layout import path_to
 from instar.schema import format_path
 from instar.schema.paths import ELEMENT, KEY, VALUE
 from instar.schema.spark import spark_json
-from instar.state.options import CLUSTER_BY, OPTIONS, Fields, Number
+from instar.state.options import CLUSTER_BY, OPTIONS, STATS, Fields, Number, parse_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -52,11 +52,12 @@ def schema_text(state: TableState) -> str:
 def table_properties(state: TableState, location: str) -> dict[str, str]:
     """Return what Spark shows as the properties of a table."""
     fields = state.history.latest.fields
-    found = {name: str(value) for name, value in state.options.items() if name != CLUSTER_BY}
+    found = {name: str(value) for name, value in state.options.items() if name not in {CLUSTER_BY, STATS}}
     for name, ids in (
         (_SORTED_BY, state.order_by),
         (_IDENTIFIED_BY, state.key),
         (CLUSTER_BY, state.cluster_by),
+        (STATS, parse_fields(state.options.get(STATS, ""))),
     ):
         paths = [path_to(fields, field_id) for field_id in ids]
         if paths:

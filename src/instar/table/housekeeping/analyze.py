@@ -99,7 +99,7 @@ def _analyzed(services: Services, state: TableState, written: WrittenPart) -> Pa
             compute_stats(pa.Table.from_batches([batch]), schema, budget=batch.nbytes + STATS_BUDGET)
         )
         counts.append(batch.num_rows)
-    stats = fit_budget(_united(pieces, counts, schema), schema, state.order_by, STATS_BUDGET)
+    stats = fit_budget(_united(pieces, counts, schema), schema, state.bounded, STATS_BUDGET)
     first, last = encode_limits(stats, rows, schema, state.order_by)
     part = written.part
     assert part.adopted is not None  # noqa: S101 -- for the type checker

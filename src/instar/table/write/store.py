@@ -59,6 +59,7 @@ def plan_storing(
 ) -> StoringPlan:
     """Return what whoever stores rows of a table under a schema must know."""
     appends = state.options.get("cluster_at") == "append"
+    limits = limits._replace(bounded=state.bounded)
     return StoringPlan(
         blob, state.table_id, write_id, schema, state.order_by, limits, state.cluster_by, appends
     )
