@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import pyarrow as pa
 
 from instar.api.table import Table
-from instar.errors import TableExistsError, TableNotFoundError
+from instar.errors import ConflictError, TableExistsError
 from instar.stream import as_version
 from instar.stream.protobuf import QUARANTINE, RETRY, load_stored_encoding, quarantine_name
-from instar.table import TableLog, create_table
+from instar.table import create_table
+from instar.table.log.tables import find_log, open_log
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -37,14 +38,24 @@ class QuarantineRetry(NamedTuple):
 def keep_records(handle: StreamHandle, rows: Any, token: str | None) -> None:  # noqa: ANN401 -- a frame or a table
     """Append to the table beside the stream, which comes into being with the first row."""
     name = quarantine_name(handle.name)
-    log = TableLog(handle.services, name)
-    state = log.refresh()
-    if state is None or state.dropped:
+    log, state = find_log(handle.services, name)
+    if state is None or not state.is_at(name):
         try:
             log = create_table(handle.services, name, QUARANTINE, order_by=["at"])
         except TableExistsError:
-            log = TableLog(handle.services, name)
-    Table(handle.services, log).append(rows, token)
+            log = open_log(handle.services, name)
+    table = Table(handle.services, log)
+    _check_columns(handle, table)
+    table.append(rows, token)
+
+
+def _check_columns(handle: StreamHandle, table: Table) -> None:
+    """Raise if a table of somebody else has the name of the one that keeps records."""
+    if "record" not in table.schema.names:
+        raise ConflictError(
+            f"table `{table.name}` does not hold records, and stream `{handle.name}` needs its name to keep "
+            "those that it could not take. Rename the table, or drop it."
+        )
 
 
 def kept_rows(
@@ -74,12 +85,13 @@ def retry_records(
     stream: Stream, handle: StreamHandle, version: str | None, decode_as: str | None
 ) -> QuarantineRetry:
     """Decode records again, and move those that are rows now into the stream; see `_finish` for a crash."""
-    log = TableLog(handle.services, quarantine_name(handle.name))
-    try:
-        log.load()
-    except TableNotFoundError:
+    name = quarantine_name(handle.name)
+    log, state = find_log(handle.services, name)
+    if state is None or not state.is_at(name):
         return QuarantineRetry(0, 0)
+    log.check_exists(state)
     table = Table(handle.services, log)
+    _check_columns(handle, table)
     if RETRY not in table.schema.names:  # made before records could be tried again
         table.evolve().add_column(RETRY, "string").commit()
     with table.snapshot() as snapshot:

@@ -13,7 +13,7 @@ from google.protobuf import descriptor_pb2
 
 import instar
 from instar.api.table import Table
-from instar.errors import UsageError
+from instar.errors import ConflictError, UsageError
 from instar.storage import MemoryConsensus
 from instar.table import TableLog
 from tests.protos import compile_files, message_class, with_imports
@@ -106,6 +106,29 @@ def test_records_that_are_rows_already_are_not_touched(protos: tuple[list[Path],
     assert stream.retry_quarantine(decode_as="v0.0.3") == (1, 0)
     assert stream.snapshot().to_arrow().num_rows == 2
     assert [row["stored"] for row in _kept(world)] == [True, True]
+
+
+def test_the_quarantine_may_be_renamed_and_its_name_taken(protos: tuple[list[Path], list[bytes]]) -> None:
+    """A renamed one keeps its records and another begins; a table of somebody else is left alone."""
+    paths, records = protos
+    world = new_world()
+    stream = _stream(world, paths)
+    store = instar.Store("memory", world.services())
+    for name in ("first", "second"):
+        stream.write_protobuf([records[1]], "v0.0.2")
+        store.rename_table(QUARANTINE, name)
+        assert stream.retry_quarantine() == (0, 0)
+    stream.write_protobuf([records[1]], "v0.0.2")
+    assert [store.table(name).count() for name in ("first", "second", QUARANTINE)] == [1, 1, 1]
+    assert stream.retry_quarantine(decode_as="v0.0.3") == (1, 0)
+    store.drop_table(QUARANTINE)
+    store.create_table("plain", "x int")
+    store.rename_table("plain", QUARANTINE)
+    with pytest.raises(ConflictError, match="does not hold records"):
+        stream.write_protobuf([records[0], records[1]], "v0.0.2")
+    with pytest.raises(ConflictError, match="does not hold records"):
+        stream.retry_quarantine()
+    assert stream.snapshot().to_arrow().num_rows == 1
 
 
 def test_a_retry_may_die_at_every_request(protos: tuple[list[Path], list[bytes]]) -> None:
