@@ -32,6 +32,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             and not any(item.get_closest_marker(name) for name in names)
         ]
         config.hook.pytest_deselected(items=[item for item in items if item not in chosen])
+        for item in chosen:
+            item.add_marker(pytest.mark.filterwarnings("ignore:Spark cannot open"))
         items[:] = chosen
 
 

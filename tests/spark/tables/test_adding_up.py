@@ -89,6 +89,7 @@ def test_a_filter_does_not_tell_equal_rows_apart(store: Store, spark: SparkSessi
 
 
 @pytest.mark.parametrize("ansi", ["true", "false"])
+@pytest.mark.native
 def test_counts_are_exact_or_refused(store: Store, spark: SparkSession, ansi: str) -> None:
     """A sum never wraps around, in no mode of Spark."""
     spark.conf.set("spark.sql.ansi.enabled", ansi)

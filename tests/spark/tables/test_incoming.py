@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 COLLATED = "cast('a' as string collate utf8_lcase)"
 
 
+@pytest.mark.native
 def test_new_columns_have_the_types_of_the_frame(spark: SparkSession, store: Store) -> None:
     """Intervals keep their units, and whatever is added is nullable at every level."""
     table = store.create_table("t", "id int")

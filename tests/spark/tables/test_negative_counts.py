@@ -46,6 +46,7 @@ def actions(folder: Path) -> dict[str, Callable[[DataFrame], object]]:
 
 
 @pytest.mark.filterwarnings("ignore:toPandas attempted Arrow optimization")
+@pytest.mark.native
 def test_every_action_raises_the_error_itself(spark: SparkSession, table: Table, tmp_path: Path) -> None:
     """Whatever is done with the rows, the caller gets `NegativeCountError`, from frames and from views."""
     read, followed = table.read(spark), table.follow(spark)
@@ -57,6 +58,7 @@ def test_every_action_raises_the_error_itself(spark: SparkSession, table: Table,
         followed.collect()
 
 
+@pytest.mark.native
 def test_writes_and_queries_raise_it_and_change_nothing(
     spark: SparkSession, store: Store, table: Table
 ) -> None:
@@ -84,6 +86,7 @@ def test_in_process_it_is_the_same_error_and_names_the_row(table: Table) -> None
     assert sorted(before.to_arrow().column("k").to_pylist()) == [1, 2]
 
 
+@pytest.mark.native
 def test_a_projection_does_not_hide_it(spark: SparkSession, table: Table) -> None:
     """Another row that looks the same in the columns that are read does not make up for it."""
     table.append(pa.Table.from_pylist([{"k": 2, "v": "c"}], schema=LAYOUT))
@@ -117,6 +120,7 @@ def test_a_wrong_query_is_told_from_it(spark: SparkSession, store: Store) -> Non
 
 
 @pytest.mark.parametrize("legacy", ["true", "false"])
+@pytest.mark.native
 def test_it_is_found_in_the_failure_of_a_job(spark: SparkSession, table: Table, legacy: str) -> None:
     """A failed job is wrapped in the error of whoever ran it, and Spark may say it without an error class."""
     setting = "spark.sql.legacy.raiseErrorWithoutErrorClass"

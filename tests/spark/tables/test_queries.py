@@ -100,6 +100,7 @@ def test_a_snapshot_stays_as_it_is(spark: SparkSession, store: Store) -> None:
         cached.unpersist()
 
 
+@pytest.mark.native
 def test_sizes_decide_what_is_broadcast(spark: SparkSession, store: Store, with_settings: Settings) -> None:
     """Spark knows how large a snapshot is, scanned or consolidated, and how large an old one was."""
     small, big = (store.create_table(name, "k int, v string") for name in ("small", "big"))
@@ -121,6 +122,7 @@ def test_sizes_decide_what_is_broadcast(spark: SparkSession, store: Store, with_
         assert found(joined) == [(1, "1", "a"), (1, "x", "a")]
 
 
+@pytest.mark.native
 def test_explain_names_the_table_and_its_state(spark: SparkSession, store: Store) -> None:
     """A plan says which version of which table is scanned, and how rows that were retracted are left out."""
     table = store.create_table("billing/events", "k int, v string")
@@ -137,6 +139,7 @@ def test_explain_names_the_table_and_its_state(spark: SparkSession, store: Store
     assert f"instar:/billing/events@{seqno + 3} (4 parts to add up)]" in plan_of(table.read(spark))
 
 
+@pytest.mark.native
 def test_threads_get_their_own_rows_and_errors(spark: SparkSession, store: Store) -> None:
     """Many queries at once from Python threads: no rows and no errors are mixed up."""
     tables = [store.create_table(f"t{number}", "k int, v string") for number in range(4)]
@@ -255,6 +258,7 @@ def test_a_frame_replaces_the_rows_of_the_same_key(
     assert table.state.totals.rows + table.state.totals.retracted == 14
 
 
+@pytest.mark.native
 def test_months_are_kept_at_every_level(spark: SparkSession, store: Store) -> None:
     """Intervals of years and months, for which PySpark has no Arrow type, come and go in frames."""
     table = store.create_table(
@@ -305,6 +309,7 @@ def test_an_upsert_asks_for_its_data_once(spark: SparkSession, store: Store) -> 
 @pytest.mark.parametrize(
     "key", ["bigint(k)", "string(k)", "timestamp_millis(k)", "date_add(date'2026-01-01', k)"]
 )
+@pytest.mark.native
 def test_an_upsert_reads_only_parts_that_may_have_a_key(spark: SparkSession, store: Store, key: str) -> None:
     """A part whose bounds are elsewhere need not even be there; nulls are keys too."""
     keys = spark.range(10, 40).selectExpr("int(id) k")

@@ -23,6 +23,7 @@ __all__ = ["endpoint", "own_sender"]
 pytestmark = pytest.mark.spark
 
 
+@pytest.mark.native
 def test_columns_are_followed_through_the_plan(store: Store, spark: SparkSession, endpoint: Endpoint) -> None:
     """Joins, unions, views, windows and aggregates name the columns that values are made from."""
     orders = store.create_table("orders", "id long, customer long, price double")

@@ -61,6 +61,7 @@ def table(store: Store) -> Table:
     return awkward_table(store)
 
 
+@pytest.mark.native
 def test_no_setting_changes_what_is_read(spark: SparkSession, store: Store, table: Table) -> None:
     """Each setting that Spark has for reading files leaves every value as it is, or is refused."""
     settings = other_values(spark, reading=True)
@@ -89,6 +90,7 @@ def test_a_delete_retracts_what_is_there(spark: SparkSession, table: Table, with
     assert sorted(table.snapshot().to_arrow(columns=["k"])["k"].to_pylist()) == [1, 2, 3, 4, 5]
 
 
+@pytest.mark.native
 def test_row_by_row_members_are_read_or_refused(
     spark: SparkSession, table: Table, with_settings: Settings
 ) -> None:
@@ -113,6 +115,7 @@ def test_the_old_calendar_is_not_taken_for_ours(
     assert tuple(found) == ("1500-01-01", "1500-02-28 23:59:59.999999")
 
 
+@pytest.mark.native
 def test_a_part_that_is_gone_is_an_error(spark: SparkSession, table: Table, with_settings: Settings) -> None:
     """Rows are never left out because a file is missing, even where Spark was told not to mind."""
     frame = table.read(spark)

@@ -34,6 +34,7 @@ def test_workers_run_the_python_that_has_instar(
     assert table.to_pandas().to_dict("list") == {"k": [1], "v": [3], "w": ["x"]}
 
 
+@pytest.mark.native
 def test_a_wrong_condition_is_an_error_of_instar(store: Store, spark: SparkSession) -> None:
     """Whether Spark does not know a column, cannot read the text, or fails on a row."""
     table = store.create_table("conditions", "k int")

@@ -43,6 +43,7 @@ def count_leases(table: Table) -> int:
     return len(list(list_leases(table._services, table.state.table_id)))
 
 
+@pytest.mark.native
 def test_a_view_shows_what_its_table_holds_at_each_query(spark: SparkSession, store: Store) -> None:
     """Appends, retractions and re-additions after the registration are seen by the next query."""
     table = store.create_table("billing/events", "k int, v string")
@@ -58,6 +59,7 @@ def test_a_view_shows_what_its_table_holds_at_each_query(spark: SparkSession, st
     assert ask(spark, query) == [(1, "a"), (2, "b"), (2, "b"), (3, "c")]
 
 
+@pytest.mark.native
 def test_columns_that_come_later_do_not_disturb_a_view(spark: SparkSession, store: Store) -> None:
     """A view goes on under its own schema, also over rows that differ only in what it does not show."""
     table = store.create_table("t", "k int, v string")
@@ -74,6 +76,7 @@ def test_columns_that_come_later_do_not_disturb_a_view(spark: SparkSession, stor
     assert ask(spark, "select text, extra, k from t where k = 7") == [("x", 2, 7)]
 
 
+@pytest.mark.native
 def test_a_fenced_query_raises_the_error_itself(spark: SparkSession, store: Store) -> None:
     """Whatever Spark was doing when it asked, the caller gets `ReaderFencedError`."""
     table = store.create_table("t", "k int, v string")
@@ -93,6 +96,7 @@ def test_a_fenced_query_raises_the_error_itself(spark: SparkSession, store: Stor
 
 
 @pytest.mark.parametrize("adaptive", ["true", "false"])
+@pytest.mark.native
 def test_what_a_query_does_not_read_does_not_fence_it(
     spark: SparkSession, store: Store, adaptive: str
 ) -> None:
@@ -125,6 +129,7 @@ def test_what_a_query_does_not_read_does_not_fence_it(
         spark.conf.unset("spark.sql.adaptive.enabled")
 
 
+@pytest.mark.native
 def test_rows_that_are_added_up_need_all_their_columns(spark: SparkSession, store: Store) -> None:
     """Which rows are equal is told by every column that the view had."""
     table = store.create_table("t", "k int, v string")
@@ -136,6 +141,7 @@ def test_rows_that_are_added_up_need_all_their_columns(spark: SparkSession, stor
         ask(spark, "select k from t")
 
 
+@pytest.mark.native
 def test_a_view_of_a_dropped_table_says_so(spark: SparkSession, store: Store) -> None:
     """A table that has ended cannot be read, and a later one of its name is another table."""
     store.create_table("t", "k int")
@@ -148,6 +154,7 @@ def test_a_view_of_a_dropped_table_says_so(spark: SparkSession, store: Store) ->
         ask(spark, "select * from t")
 
 
+@pytest.mark.native
 def test_one_query_reads_one_state(
     spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -185,6 +192,7 @@ def test_one_query_reads_one_state(
     assert again.collect() == first
 
 
+@pytest.mark.native
 def test_a_lease_is_held_as_long_as_spark_knows_the_plan(spark: SparkSession, store: Store) -> None:
     """What a plan lists survives a vacuum; when Spark has forgotten the plan, the lease is given back."""
     table = store.create_table("t", "k int, v string")
@@ -208,6 +216,7 @@ def test_a_lease_is_held_as_long_as_spark_knows_the_plan(spark: SparkSession, st
     assert count_leases(table) == 0
 
 
+@pytest.mark.native
 def test_what_is_not_a_query_cannot_read_retractions(spark: SparkSession, store: Store) -> None:
     """An RDD says nothing about the query that it belongs to: it reads plain tables, and refuses others."""
     table = store.create_table("t", "k int, v string")
@@ -237,6 +246,7 @@ def test_threads_query_views_at_the_same_time(spark: SparkSession, store: Store)
             done.result()
 
 
+@pytest.mark.native
 def test_a_cached_view_stays_as_it_was(spark: SparkSession, store: Store) -> None:
     """A cache holds the rows of the query that filled it until it is dropped."""
     table = store.create_table("t", "k int, v string")
@@ -253,6 +263,7 @@ def test_a_cached_view_stays_as_it_was(spark: SparkSession, store: Store) -> Non
     assert ask(spark, "select k from t") == [(1,), (3,)]
 
 
+@pytest.mark.native
 def test_explain_names_the_table(spark: SparkSession, store: Store) -> None:
     """A plan says which table it reads, not only which files."""
     store.create_table("billing/events", "k int")
@@ -261,6 +272,7 @@ def test_explain_names_the_table(spark: SparkSession, store: Store) -> None:
     assert "instar:/billing/events]" in plan
 
 
+@pytest.mark.native
 def test_a_small_table_is_broadcast_and_a_large_one_is_not(spark: SparkSession, store: Store) -> None:
     """Joins go by the real sizes of tables."""
     small = store.create_table("small", "k int, v string")
