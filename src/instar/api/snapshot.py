@@ -99,6 +99,11 @@ class Snapshot:
         itself; for a store at a URL it needs a file system of that scheme, and without one Python workers
         read the rows, which is slower and is said in a warning.
         """
+        if not hasattr(spark, "createDataFrame"):
+            raise UsageError(
+                f"reading on Spark needs a SparkSession, not {type(spark).__name__}: give one, or read with "
+                "to_arrow(), to_pandas() or to_polars()"
+            )
         from instar.spark import read_snapshot  # noqa: PLC0415 -- only who needs Spark loads it
 
         pin, self._is_shared = self._open_pin(), True

@@ -124,6 +124,10 @@ def test_python_answers_mistakes_too(lake: Path, tmp_path: Path) -> None:
             store["flight"]
         with pytest.raises(InvalidSchemaError, match=r"pyarrow.table\(frame\)\.schema"):
             store.create_table("x", store["flights"].to_pandas())
+        with pytest.raises(
+            UsageError, match="needs a SparkSession, not NoneType: give one, or read with to_arr"
+        ):
+            store["flights"].read(None)  # type: ignore[arg-type]
         update = store["flights"].evolve().rename_column("delay", "late").drop_column("minute")
         assert repr(update) == (
             "SchemaUpdate(minute: deleted, late: renamed; .commit() makes it the latest schema)"
