@@ -84,11 +84,11 @@ def test_a_table_that_fails_is_shown(lake: str) -> None:
     with package.open(lake) as store:
         store.create_table("clicks/1d/2026-11-09", "x int")
         with pytest.raises(ConflictError):
-            store.stream("clicks").write(_rows(8, amount=1), version="v2")
+            store.stream("clicks").write(_rows(8, amount=1).slice(0, 1), version="v2")
         store.stream("clicks").evolve("user string, at timestamp, amount bigint, c string", version="v3")
     assert instar("evolver", "once", "--always", "-s", lake).returncode == 1
     shown = instar("evolver", "status", "-s", lake).stdout
-    assert "1 waiting, 5 stamped, 0 left alone, 0 dead letters" in shown
+    assert "1 waiting, 4 stamped, 0 left alone, 0 dead letters" in shown
     assert (
         "clicks/1d/2026-11-09: 1 attempts, ConflictError: table `clicks/1d/2026-11-09` belongs to no" in shown
     )
