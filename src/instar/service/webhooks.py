@@ -88,7 +88,12 @@ def _addresses(url: str, *, allow_local: bool) -> list[str]:
 def _is_local(address: str) -> bool:
     ip = ipaddress.ip_address(address.partition("%")[0])
     return any(
-        one.is_loopback or one.is_link_local or one.is_unspecified or one.is_multicast or one.is_reserved
+        one.is_loopback
+        or one.is_link_local
+        or one.is_unspecified
+        or one.is_multicast
+        or one.is_reserved
+        or getattr(one, "is_site_local", False)
         for one in (ip, *_embedded(ip))
     )
 

@@ -138,6 +138,7 @@ def test_a_webhook_never_leads_into_the_machine_itself(service: Client) -> None:
         "http://[64:ff9b::7f00:1]/", "http://[64:ff9b:1::a9fe:a9fe]/", "http://[2002:7f00:1::]/",
         "http://[2001:0:7f00:1::]/", "http://[::127.0.0.1]/", "http://0x7f.1/", "http://0177.0.0.1/",
         "http://127.1/", "http://user:word@127.0.0.1/", "http://[::]/", "http://[ff02::1]/",
+        "http://[fec0::1]/",
     ):  # fmt: skip
         policy = {"compatibility": "full", "webhookUrl": url}
         response = service.put(f"/api/v1{X}/compatibility", json=policy)

@@ -14,7 +14,8 @@ class DatasetChange(NamedTuple):
     """A read or a version came, went or moved at a moment, or says something else than before.
 
     `version_uuid` is the version itself; a read has none. `run_uuid` is whose read or version it is. A
-    version is `settled` if its schema is what its writer said, which is right as long as nobody has read it.
+    version is `settled` if its schema is what its writer said, which is right as long as nobody has read it;
+    `is_current` says whether it is or was current.
     """
 
     dataset_uuid: UUID
@@ -22,3 +23,4 @@ class DatasetChange(NamedTuple):
     run_uuid: UUID | None
     version_uuid: UUID | None = None
     settled: bool = False
+    is_current: bool = False

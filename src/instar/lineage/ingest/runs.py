@@ -110,6 +110,7 @@ def record_reads(connection: Connection, mentions: Mentions) -> list[DatasetChan
         row.uuid: row for row in connection.execute(select(*columns).where(RunInputRow.uuid.in_(list(reads))))
     }
     event, changes = mentions.event, []
+    added: list[dict[str, Any]] = []
     for uuid in sorted(reads):
         mention, old = reads[uuid], known.get(uuid)
         at = event.at if old is None else min(event.at, old.at)
@@ -122,8 +123,7 @@ def record_reads(connection: Connection, mentions: Mentions) -> list[DatasetChan
         values = {"at": at, "observed_uuid": observed, "observed_stamp": stamp}
         if old is None:
             key = {"uuid": uuid, "run_uuid": mentions.run_uuid, "job_uuid": mentions.job_uuid}
-            statement = insert(connection.dialect.name, RunInputRow)
-            connection.execute(statement.values(**key, dataset_uuid=mention.uuid, **values))
+            added.append({**key, "dataset_uuid": mention.uuid, **values})
         elif (old.at, old.observed_uuid, old.observed_stamp) != (at, observed, stamp):
             connection.execute(update(RunInputRow).where(RunInputRow.uuid == uuid).values(**values))
         if old is None or (old.at, old.observed_uuid) != (at, observed):
@@ -131,6 +131,8 @@ def record_reads(connection: Connection, mentions: Mentions) -> list[DatasetChan
             changes += [DatasetChange(mention.uuid, moment, mentions.run_uuid) for moment in moments]
         if old is not None and old.observed_uuid not in (None, observed):
             _release_observed(connection, old.observed_uuid)
+    if added:
+        connection.execute(insert(connection.dialect.name, RunInputRow), added)
     return changes
 
 

@@ -52,11 +52,13 @@ _COLUMNS: Final = (
 
 
 class Name(NamedTuple):
-    """One name of a dataset; it is observed if anybody ever saw its fields as a reader."""
+    """One name of a dataset: whether anybody ever read it, and whether a reader said which fields it saw."""
 
     uuid: UUID
     current: UUID | None
     policy: str
+    versions: int
+    read: bool
     observed: bool
 
 
@@ -65,6 +67,8 @@ _NAMES: Final = select(
     DatasetRow.uuid,
     DatasetRow.current_version_uuid,
     DatasetRow.compatibility,
+    DatasetRow.version_count,
+    exists().where(RunInputRow.dataset_uuid == DatasetRow.uuid).correlate(DatasetRow),
     exists().where(ObservedSchemaRow.dataset_uuid == DatasetRow.uuid).correlate(DatasetRow),
 )
 
@@ -83,10 +87,10 @@ class Timeline:
         """Yield the timeline of each dataset that one of these names means."""
         roots = select(DatasetRow.root_uuid).where(DatasetRow.uuid.in_(list(datasets)))
         found: dict[UUID, list[Name]] = {}
-        for root, uuid, current, policy, observed in connection.execute(
-            _NAMES.where(DatasetRow.root_uuid.in_(roots))
-        ):
-            found.setdefault(root, []).append(Name(uuid, current, policy, observed))
+        rows = connection.execute(_NAMES.where(DatasetRow.root_uuid.in_(roots)))
+        for root, uuid, current, policy, versions, read, observed in rows:
+            name = Name(uuid, current, policy, versions, read, observed)
+            found.setdefault(root, []).append(name)
         for root in sorted(found):
             yield Timeline(connection, root, sorted(found[root]))
 
@@ -111,6 +115,9 @@ class Timeline:
     def settle(self, here: Sequence[DatasetChange], *, whole: bool = False) -> None:
         """Work out again what depends on these changes of this dataset, or everything."""
         affected: set[UUID] = {change.version_uuid for change in here if change.version_uuid is not None}
+        if not whole and len(affected) == 1 and self._has_one_version() and here[0].settled:
+            self._point(here[0].version_uuid if here[0].is_current else None)
+            return
         rewritten = bool(affected) or whole
         if whole or any(self._may_be_first(change) for change in here):
             moved = self._settle_unwritten()
@@ -128,10 +135,14 @@ class Timeline:
         if rewritten:
             self._settle_current()
 
+    def _has_one_version(self) -> bool:
+        """Whether there is nothing to work out: one version, which nobody has read."""
+        return sum(name.versions for name in self.names) == 1 and not any(name.read for name in self.names)
+
     def _may_be_first(self, change: DatasetChange) -> bool:
         """Whether a change is so early that it may matter for what was read before anybody wrote.
 
-        Two versions before it are enough: a run that read what it wrote itself has the other one to read.
+        Two versions of different runs are enough: who has written one of them has the other one to read.
         """
         others = [stable_id("unwritten", member) for member in self.members]
         others += [change.version_uuid] if change.version_uuid is not None else []
@@ -141,7 +152,8 @@ class Timeline:
             _not_of(_V.run_uuid, change.run_uuid),
         )
         order = (_V.current_at.desc(), _V.uuid.desc())
-        return len(self._some(conditions, order, 2)) < 2  # noqa: PLR2004 -- see above
+        writers = [version.run_uuid for version in self._some(conditions, order, 2)]
+        return len(writers) < 2 or (writers[0] == writers[1] and writers[0] is not None)  # noqa: PLR2004 -- see above
 
     def _around(self, change: DatasetChange) -> set[UUID]:
         """Return the versions whose readers a change may have changed."""
@@ -179,17 +191,18 @@ class Timeline:
         return {uuid} | self._neighbours_of_first(ids)
 
     def _unwritten_since(self, unwritten: list[UUID]) -> int | None:
-        """Return when the dataset was first read, if nobody had written it before."""
+        """Return when the dataset was first read by somebody who found no version of anybody else."""
         first = self._first(_V.uuid.not_in(unwritten))
         earliest = select(func.min(_R.at)).where(_R.dataset_uuid.in_(self.members))
         if first is None:
             return self.connection.scalar(earliest)
         others = self.connection.scalar(earliest.where(_not_of(_R.run_uuid, first.run_uuid)))
-        own = None
+        times = [others] if others is not None and others < first.current_at else []
         if first.run_uuid is not None:
             own = self.connection.scalar(earliest.where(_R.run_uuid == first.run_uuid))
-        times = [others] if others is not None and others < first.current_at else []
-        times += [min(own, first.current_at - 1)] if own is not None else []
+            found = self._first(_V.uuid.not_in(unwritten), _not_of(_V.run_uuid, first.run_uuid))
+            if own is not None and (found is None or own < found.current_at):
+                times.append(min(own, first.current_at - 1))
         return min(times, default=None)
 
     def _neighbours_of_first(self, unwritten: list[UUID]) -> set[UUID]:
@@ -289,16 +302,19 @@ class Timeline:
 
     def _settle_current(self) -> None:
         latest = self.latest()
-        others = [member for member in self.members if member != self.root]
-        wanted = {self.root: latest.uuid if latest is not None else None, **dict.fromkeys(others)}
+        self._point(latest.uuid if latest is not None else None)
+        policy = next(name.policy for name in self.names if name.uuid == self.root)
+        earlier = self.before(latest) if latest is not None and policy != "none" else None
+        if earlier is not None:
+            raise_alert(self.connection, self.root, earlier, latest)
+
+    def _point(self, current: UUID | None) -> None:
+        """Let the name that stands for the dataset point at its current version, and no other name."""
         for name in self.names:
-            if name.current != wanted[name.uuid]:
+            wanted = current if name.uuid == self.root else None
+            if name.current != wanted:
                 statement = update(DatasetRow).where(DatasetRow.uuid == name.uuid)
-                self.connection.execute(statement.values(current_version_uuid=wanted[name.uuid]))
-            if name.uuid == self.root and name.policy != "none" and latest is not None:
-                earlier = self.before(latest)
-                if earlier is not None:
-                    raise_alert(self.connection, self.root, earlier, latest)
+                self.connection.execute(statement.values(current_version_uuid=wanted))
 
     def _first(self, *conditions: ColumnElement[bool]) -> Version | None:
         order = (_V.current_at, _V.uuid)

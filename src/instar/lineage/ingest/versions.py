@@ -36,9 +36,25 @@ def record_versions(
     rows = connection.execute(select(table).where(or_(*wanted))).mappings()
     known = {row["uuid"]: dict(row) for row in rows}
     changes: list[DatasetChange] = []
+    added: list[dict[str, Any]] = []
     for uuid in sorted(known.keys() | outputs.keys()):
-        changes += _record(connection, mentions, run, known.get(uuid), outputs.get(uuid))
+        new, some = _record(connection, mentions, run, known.get(uuid), outputs.get(uuid))
+        changes += some
+        added += [new] if uuid not in known else []
+    _add(connection, added)
     return changes
+
+
+def _add(connection: Connection, rows: list[dict[str, Any]]) -> None:
+    """Store new versions, all at once: an event may have thousands of outputs."""
+    if not rows:
+        return
+    connection.execute(insert(connection.dialect.name, DatasetVersionRow), rows)
+    counted = update(DatasetRow).where(DatasetRow.uuid.in_([row["dataset_uuid"] for row in rows]))
+    connection.execute(counted.values(version_count=DatasetRow.version_count + 1))
+    for row in rows:
+        if row["dataset_schema_version_uuid"] is not None:
+            write_old_layout(connection, row["uuid"], row["dataset_schema_version_uuid"])
 
 
 def _record(
@@ -47,7 +63,8 @@ def _record(
     run: RecordedRun | None,
     old: dict[str, Any] | None,
     mention: Mention | None,
-) -> list[DatasetChange]:
+) -> tuple[dict[str, Any], list[DatasetChange]]:
+    """Return a version as it now is, and what that changes; one that is new is not stored yet."""
     event = mentions.event
     new = dict(old) if old is not None else _new_version(mentions, mention)
     if mention is not None:
@@ -60,27 +77,25 @@ def _record(
             new["declared_schema_version_uuid"] = schema
     new["current_at"] = run.current_at(new["created_at"]) if run is not None else new["created_at"]
     if old == new:
-        return []
-    if old is None:
-        connection.execute(insert(connection.dialect.name, DatasetVersionRow).values(**new))
-        count_versions(connection, new["dataset_uuid"], 1)
-    else:
-        connection.execute(
-            update(DatasetVersionRow).where(DatasetVersionRow.uuid == new["uuid"]).values(**new)
-        )
-    if new["dataset_schema_version_uuid"] != (old or {}).get("dataset_schema_version_uuid"):
-        write_old_layout(connection, new["uuid"], new["dataset_schema_version_uuid"])
+        return new, []
     moments = {moment["current_at"] for moment in (old, new) if moment is not None} - {None}
     moments |= set() if moments else {new["created_at"]}
     if old is not None:
+        connection.execute(
+            update(DatasetVersionRow).where(DatasetVersionRow.uuid == new["uuid"]).values(**new)
+        )
+        if new["dataset_schema_version_uuid"] != old["dataset_schema_version_uuid"]:
+            write_old_layout(connection, new["uuid"], new["dataset_schema_version_uuid"])
         columns = ("declared_schema_version_uuid", "dataset_schema_version_uuid")
         changed = old["created_at"] != new["created_at"] or any(old[key] != new[key] for key in columns)
         both = {row[key] for row in (old, new) for key in columns}
         refresh_schema_versions(connection, both if changed else ())
     declared = new["declared_schema_version_uuid"]
-    settled = declared is not None and declared == new["dataset_schema_version_uuid"]
-    return [
-        DatasetChange(new["dataset_uuid"], at, new["run_uuid"], new["uuid"], settled)
+    # A version without a schema that was there before may have one in the old layout.
+    settled = declared == new["dataset_schema_version_uuid"] and (declared is not None or old is None)
+    is_current = new["current_at"] is not None
+    return new, [
+        DatasetChange(new["dataset_uuid"], at, new["run_uuid"], new["uuid"], settled, is_current)
         for at in sorted(moments)
     ]
 

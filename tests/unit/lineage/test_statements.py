@@ -1,0 +1,45 @@
+"""What an event costs, in statements: each is a round trip to a database that may be far away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from sqlalchemy import event as listening
+
+from testbed.lineage import dataset, run_event
+from tests.lineage import send
+
+if TYPE_CHECKING:
+    from instar.lineage import Database
+
+
+def statements(database: Database, event: dict[str, Any]) -> int:
+    """Return how many statements it takes to store an event."""
+    seen: list[str] = []
+
+    def note(_: object, __: object, statement: str, *___: object) -> None:
+        seen.append(statement)
+
+    listening.listen(database.engine, "before_cursor_execute", note)
+    send(database, event)
+    listening.remove(database.engine, "before_cursor_execute", note)
+    return len(seen)
+
+
+def test_an_event_like_those_before_it_takes_few_statements(database: Database) -> None:
+    """A run that writes what others wrote before takes no more than these, however many those were."""
+    events = [run_event("COMPLETE", run, run, outputs=[dataset("x", "a int, b int")]) for run in range(1, 9)]
+    counts = [statements(database, event) for event in events]
+    assert counts[-1] == counts[-2] <= 23
+    assert statements(database, events[-1]) <= 4, "a retry is known at once"
+
+
+def test_new_outputs_take_a_statement_each(database: Database) -> None:
+    """An event with very many outputs does not keep others waiting for long."""
+    few, many = (
+        statements(
+            database, run_event("COMPLETE", 1, size, outputs=[dataset(f"{size}.{n}") for n in range(size)])
+        )
+        for size in (50, 150)
+    )
+    assert many - few <= 100
