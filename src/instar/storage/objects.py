@@ -131,7 +131,8 @@ class ObjectBlob:
     @classmethod
     def arrive(cls, url: str, options: Mapping[str, str], told: Mapping[str, str]) -> Self:
         """Open what was open in another process, whose environment said some things that this one may not."""
-        return cls.open(url, {**taken(told, os.environ), **options})
+        known = {**os.environ, **{name.upper(): text for name, text in options.items()}}
+        return cls.open(url, {**taken(told, known), **options})
 
     @classmethod
     def in_memory(cls, name: str | None = None) -> Self:

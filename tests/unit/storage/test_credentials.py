@@ -111,7 +111,16 @@ def test_a_copy_elsewhere_is_told_what_the_environment_said(monkeypatch: pytest.
 def test_options_go_along_whatever_a_worker_has(monkeypatch: pytest.MonkeyPatch) -> None:
     """They say who opened this store."""
     options = {"AWS_ACCESS_KEY_ID": "given", "AWS_SECRET_ACCESS_KEY": "given"}
-    sent = pickle.dumps(ObjectBlob.open("s3://bucket/lake", options))
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-driver")
+    monkeypatch.setenv("AWS_SESSION_TOKEN", "of-driver")
+    small = {name.lower(): text for name, text in options.items()}  # as Spark hands options on
+    sent = [pickle.dumps(ObjectBlob.open("s3://bucket/lake", each)) for each in (options, small)]
+    monkeypatch.delenv("AWS_ACCESS_KEY_ID")
+    monkeypatch.delenv("AWS_SESSION_TOKEN")
+    for each in sent:
+        found = pickle.loads(each).settings
+        assert found["aws_access_key_id"] == "given"
+        assert "aws_session_token" not in found
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "of-worker")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "of-worker")
-    assert pickle.loads(sent).settings["aws_access_key_id"] == "given"
+    assert all(pickle.loads(each).settings["aws_access_key_id"] == "given" for each in sent)
