@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
@@ -67,6 +68,29 @@ def test_the_past_is_read_by_version_and_by_time(sql: Sql, store: Store) -> None
         sql("SELECT * FROM instar.`billing/events` VERSION AS OF 'main'")
     with pytest.raises(UsageError, match="it was created at"):
         sql("SELECT * FROM instar.`billing/events` TIMESTAMP AS OF '2020-01-01'")
+
+
+def test_threads_of_one_session_each_read_what_they_ask_for(session: SparkSession) -> None:
+    """Plans that wait to be looked up at the same time are not taken for one another."""
+    wanted = [("VERSION AS OF 1", 10), ("", 11), ("VERSION AS OF 0", 0)] * 4
+
+    def count(travel: str) -> int:
+        return session.sql(f"SELECT * FROM instar.`billing/events` {travel}").count()
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(count, [travel for travel, _ in wanted])) == [rows for _, rows in wanted]
+
+
+def test_joins_prune_tables_of_a_catalog(session: SparkSession, sql: Sql) -> None:
+    """Where Spark's planner knows our tables, a query by SQL has all that a frame has."""
+    session.conf.set("instar.planner", "auto")
+    joined = "SELECT n FROM instar.`billing/events` JOIN instar.users u USING (id) WHERE u.id % 2 = 1"
+    frame = session.sql(joined)
+    assert [tuple(row) for row in frame.collect()] == [("3",)]
+    [events] = [report for report in instar.scan_reports(frame) if report.table == "billing/events"]
+    assert (events.total, events.read) == (2, 1)
+    then = "SELECT count(*) FROM instar.`billing/events` VERSION AS OF 1"
+    assert sql(f"SELECT ({then}) AS old, count(*) AS new FROM instar.`billing/events`") == [(10, 11)]
 
 
 def test_tables_are_listed_and_described(sql: Sql, store: Store) -> None:

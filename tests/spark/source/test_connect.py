@@ -53,6 +53,18 @@ def test_a_client_streams_exactly_once(seen: dict[str, dict[str, Any]]) -> None:
     assert seen["stream"] == {"first": seven[:-1], "then": seven}
 
 
+def test_a_client_runs_the_statements_that_need_no_jvm(seen: dict[str, dict[str, Any]]) -> None:
+    """`store.sql` updates, deletes and describes in the client's own process, and refuses all else."""
+    refused = seen["sql"].pop("refused")
+    assert seen["sql"] == {
+        "updates": 2,
+        "keys": [7, 101],
+        "history": ["retracted 5 rows", "changed rows by 2 updates"],
+    }
+    assert [kind for kind, _ in refused] == ["UsageError", "UsageError"]
+    assert all("Spark Connect" in text for _, text in refused)
+
+
 USAGE = "instar.errors.UsageError: "
 MISFIT = "DataMismatchError: column `k` of the data does not fit: "
 FENCE = "instar.errors.ReaderFencedError: reader of `t` at schema 0 is fenced: column `k` (field 1)"

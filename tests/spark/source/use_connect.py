@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -96,6 +97,25 @@ def stream(client: Client) -> dict[str, object]:
     return {"first": first, "then": client.stream()}
 
 
+def sql(client: Client) -> dict[str, object]:
+    """Run the statements that need no JVM, and one that does."""
+    changed = client.store.sql(client.spark, "UPDATE copy SET k = k + 100 WHERE k = 1").collect()
+    client.store.sql(client.spark, "DELETE FROM copy c WHERE c.k < 7")
+    keys = client.store.table("copy").snapshot().to_arrow().column("k").to_pylist()
+    history = client.store.sql(client.spark, "DESCRIBE HISTORY copy LIMIT 2").collect()
+    refused = [outcome(partial(client.store.sql, client.spark, text)) for text in (QUERY, MERGE)]
+    return {
+        "updates": changed[0].updates,
+        "keys": sorted(keys),
+        "history": [row.operation.partition(" at ")[0] for row in history],
+        "refused": refused,
+    }
+
+
+QUERY = "SELECT * FROM t"
+MERGE = "MERGE INTO copy USING s ON copy.k = s.k WHEN MATCHED THEN DELETE"
+
+
 def fail(client: Client) -> dict[str, object]:
     """Do what is refused, and tell what came of it."""
     late = client.load()
@@ -128,7 +148,7 @@ def outcome(call: Callable[[], object]) -> list[str]:
 def main(directory: str) -> None:
     """Do it all in one session, for starting one takes longer than everything else."""
     client = Client(directory)
-    seen = {part.__name__: part(client) for part in (read, write, stream, fail)}
+    seen = {part.__name__: part(client) for part in (read, write, stream, sql, fail)}
     sys.stdout.write(json.dumps(seen) + "\n")
     client.spark.stop()
 
