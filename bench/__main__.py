@@ -70,6 +70,18 @@ def bench_scan(
     _measure("scan", full, quick, json, directory)
 
 
+@app.command("joins")
+def bench_joins(
+    *,
+    full: FullOption = False,
+    quick: QuickOption = False,
+    json: JsonOption = False,
+    directory: DirectoryOption = None,
+) -> None:
+    """Measure joins that prune, counts from metadata, and planning, beside plain Parquet and files."""
+    _measure("joins", full, quick, json, directory)
+
+
 @app.command("append")
 def bench_append(
     *,
