@@ -1,4 +1,4 @@
-"""Joins and aggregations that Spark plans over tables: beside plain Parquet, and beside relations over files."""
+"""Joins and aggregations that Spark plans over tables: beside plain Parquet, and beside scans over files."""
 
 from __future__ import annotations
 
