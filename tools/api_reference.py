@@ -189,9 +189,13 @@ def table_row(*cells: object) -> str:
 
 
 def _members(kind: type, level: str = "###") -> Iterator[str]:
-    """Yield what a class offers, in the order in which it is written."""
+    """Yield what a class offers, in the order in which it is written, and then what it has from others."""
     owner = kind.__name__
-    for name, member in vars(kind).items():
+    members: dict[str, object] = {}
+    for each in kind.__mro__:
+        if each.__module__.startswith("instar."):
+            members = members | vars(each) | members  # what comes first counts, and stays first
+    for name, member in members.items():
         if name.startswith("_"):
             continue
         if isinstance(member, property):

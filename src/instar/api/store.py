@@ -9,7 +9,8 @@ from instar.api.display import store_html
 from instar.api.evolver import Evolver
 from instar.api.maintenance import Maintenance
 from instar.api.stream import Stream
-from instar.api.table import GRACE_MS, Table, rewriter
+from instar.api.table import Table
+from instar.api.upkeep import GRACE_MS, rewriter
 from instar.arguments import checked_methods
 from instar.errors import TableNotFoundError, UsageError
 from instar.schema import as_schema

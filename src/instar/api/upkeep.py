@@ -1,0 +1,231 @@
+"""What keeps a table in shape: compaction, retention, vacuum, purge, and what can be told of its parts.
+
+`Table` has these calls from `TableUpkeep`. Rows are read and written in `table.py`.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from instar.arguments import checked_methods
+from instar.errors import InstarError, UsageError
+from instar.reporting import RunOutput, reported
+from instar.stream.stamp import dataset_name
+from instar.table import VacuumReport, check_clock, vacuum_table
+from instar.table.housekeeping.analyze import analyze_table
+from instar.table.housekeeping.compaction import compact_table, find_goals, find_work
+from instar.table.housekeeping.forecast import find_condition, forecast_filters
+from instar.table.housekeeping.purge import purge_table
+from instar.table.housekeeping.retention import retain_table
+from instar.table.housekeeping.rewrite import rewrite_parts
+from instar.table.read.filter import Filter
+from instar.table.read.order import arrange_parts
+from instar.table.read.unbounded import find_unbounded
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from pyspark.sql import SparkSession
+
+    from instar.api.writing import Commit
+    from instar.state import TableState
+    from instar.table import Services, TableLog
+    from instar.table.housekeeping.analyze import AnalysisReport
+    from instar.table.housekeeping.compaction import CompactionReport
+    from instar.table.housekeeping.forecast import FilterForecast, TableCondition
+    from instar.table.housekeeping.plan import CompactionJob
+    from instar.table.housekeeping.purge import PurgeReport
+    from instar.table.housekeeping.retention import RetentionReport
+    from instar.table.housekeeping.rewrite import Output, Work
+
+__all__ = ["GRACE_MS", "TableUpkeep", "rewriter"]
+
+GRACE_MS: Final = 24 * 60 * 60 * 1000
+"""What a vacuum leaves alone unless told otherwise: everything younger than a day."""
+
+
+@checked_methods
+class TableUpkeep(ABC):
+    """The calls of a `Table` that change how rows are stored, and what they cost, but not the rows."""
+
+    def __init__(self, services: Services, log: TableLog) -> None:
+        self._services = services
+        self._log = log
+
+    def compact(
+        self,
+        spark: SparkSession | None = None,
+        *,
+        full: bool = False,
+        tell: Callable[[int, int], None] | None = None,
+    ) -> CompactionReport:
+        """Rewrite parts so that queries have less to open: small ones together, overlapping ones in order.
+
+        Nobody notices: every read as of any time from `since` on gives the same rows. What is worth it is
+        chosen by `instar compact --dry-run`'s plan, which writes a row about log2(n) times in its life; with
+        `full`, everything that is not ideal is rewritten. Rows come under the latest schema of the moment of
+        the call. Others may write meanwhile. With a session the work is done by its executors; without, in
+        this process, in bounded memory. `tell` hears how many bytes are done, of how many.
+        """
+        rewrite, lanes = rewriter(spark)
+        place = self._services.blob.url
+        with reported("compact", place, self._log.name, work="COMPACTION", writes=False) as run:
+            report = compact_table(
+                self._services,
+                self._log,
+                rewrite,
+                goals=partial(find_goals, full=full),
+                lanes=lanes,
+                tell=tell,
+            )
+            if run.wanted and report.jobs:
+                run.outputs.append(self._compacted(report))
+        return report
+
+    def _compacted(self, report: CompactionReport) -> RunOutput:
+        state = self._log.load()
+        return RunOutput(
+            self._services.blob.url,
+            dataset_name(state),
+            state.history.latest,
+            str(state.seqno),
+            parts=report.parts_after,
+            size=report.bytes_after,
+        )
+
+    def plan_compaction(self, *, full: bool = False) -> list[CompactionJob]:
+        """Return what `compact` would do now, the most urgent first."""
+        with self._log.pinned() as state:
+            return find_work(self._services, state, find_goals(state, full=full))
+
+    def condition(self) -> TableCondition:
+        """Return what state the parts are in, and what `compact` would do. No data file is opened."""
+        with self._log.pinned() as state:
+            return find_condition(self._services, state)
+
+    def forecast(self, filters: Sequence[str] | None = None) -> list[FilterForecast]:
+        """Return how many parts conditions open now, and about how many after `compact(full=True)`.
+
+        Without `filters`, they are the last that were asked of the table: at most 16, on Spark or in process,
+        here or by others whose stores have been closed since. What comes after is worked out from a sample of
+        the rows, which are laid out as the compaction would do it.
+        """
+        with self._log.pinned() as state:
+            if filters is None:
+                parsed = list(self._asked(state))
+            else:
+                now = self._services.clock()
+                parsed = [Filter.parse(one, state.history.latest, now) for one in filters]
+            return forecast_filters(self._services, state, find_goals(state, full=True), parsed)
+
+    def _asked(self, state: TableState) -> Iterator[Filter]:
+        """Yield the last conditions that still make sense: their columns may be gone."""
+        for text in self._services.asked.find(state.table_id):
+            with suppress(InstarError):
+                yield Filter.parse(text, state.history.latest, self._services.clock())
+
+    def unbounded(self) -> list[str]:
+        """Return the columns whose bounds are not known in some part: filters on them skip nothing there.
+
+        Parts of very wide tables have room for the statistics of their first columns, and of those of
+        `order_by`, `key`, `cluster_by` and the option `stats`. Lists and maps never have bounds, and are not
+        named.
+        """
+        with self._log.pinned() as state:
+            return find_unbounded(self._services.chunks, state)
+
+    def is_ordered(self, columns: Sequence[str]) -> bool:
+        """Whether the rows can be read sorted by some columns in a single pass, part after part.
+
+        That is so if the columns are the first that `order_by` names, no change of schema has broken the
+        order of old parts, and no two parts overlap. It is answered from metadata, and the answer may be no
+        for rows that are in order by chance. `compact(full=True)` restores the order. A path such as `"s.a"`
+        names a member of a struct.
+        """
+        if not columns:
+            raise UsageError("is_ordered needs a column: name those that the rows should be sorted by")
+        with self._log.pinned() as state:
+            fields = dict.fromkeys(state.history.latest.load_column(column) for column in columns)
+            return arrange_parts(self._services.chunks, state, list(fields)) is not None
+
+    def purge(
+        self,
+        columns: Sequence[str] = (),
+        where: str | None = None,
+        spark: SparkSession | None = None,
+        *,
+        adopted: str = "keep",
+        grace_ms: int = 0,
+    ) -> PurgeReport:
+        """Make dropped columns and deleted rows leave the bytes, and say which files held them.
+
+        `columns` are paths of columns that have been dropped. The rows for which `where` is true are deleted.
+        Every part that holds either, retracted or not, is rewritten; earlier times can no longer be read; and
+        what nobody needs is deleted from the store. With `adopted="delete"`, adopted files that held them are
+        deleted too. Files that somebody is reading stay, and so do those younger than `grace_ms`: the report
+        names them in `kept`, and another purge or vacuum takes them later.
+        """
+        if not columns and where is None:
+            raise UsageError(
+                "purge needs columns that were dropped, or a condition for rows: give one of them"
+            )
+        if adopted not in {"keep", "delete"}:
+            raise UsageError(f"adopted={adopted!r}: adopted files are 'keep'ed or 'delete'd")
+        check_clock(self._services)
+        return purge_table(
+            self._services,
+            self._log,
+            rewriter(spark)[0],
+            columns=columns,
+            where=where,
+            delete=None if where is None else lambda: self.delete(where, spark).rows,
+            delete_adopted=adopted == "delete",
+            grace_ms=grace_ms,
+        )
+
+    def analyze(self, *, tell: Callable[[int, int], None] | None = None) -> AnalysisReport:
+        """Read adopted files once, and keep statistics of them, so that queries can skip them.
+
+        Until then they are skipped only by what their paths and the trustworthy part of their footers tell.
+        `tell` hears how many bytes are done, of how many.
+        """
+        return analyze_table(self._services, self._log, tell=tell)
+
+    def retain(self, *, dry_run: bool = False) -> RetentionReport:
+        """Let go of history that is older than the option `retention` says: a week, unless told otherwise.
+
+        `since` moves, and earlier times cannot be read any more. Compaction may then leave out rows that were
+        deleted before it. Readers keep what they hold. Tables whose times are not those of the clock keep all
+        of their history; the report says so. With `dry_run`, only the report is made.
+        """
+        return retain_table(self._services, self._log, dry_run=dry_run)
+
+    def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
+        """Delete what nothing can reach any more and is older than the grace period, in milliseconds.
+
+        That is what writes left that never committed, what newer rollups have replaced, and old entries of
+        the log. Whoever reads or writes is not disturbed. With `dry_run`, only the report is made, of what
+        can go as things stand: a real one may first write a rollup that replaces others, and take these too.
+        """
+        if not dry_run:
+            check_clock(self._services)
+        table_id = self._log.table_id
+        return vacuum_table(
+            self._services, self._log.key, grace_ms=grace_ms, dry_run=dry_run, table_id=table_id
+        )
+
+    @abstractmethod
+    def delete(self, where: str, spark: SparkSession | None = None) -> Commit:
+        """Retract the rows for which a condition is true."""
+
+
+def rewriter(spark: SparkSession | None) -> tuple[Callable[[Work], Iterable[Output]], int]:
+    """Return what rewrites parts, here or on executors, and how many jobs it can do at once."""
+    if spark is None:
+        return rewrite_parts, 1
+    from instar.spark import rewrite_on  # noqa: PLC0415 -- only who needs Spark loads it
+
+    return rewrite_on(spark), spark.sparkContext.defaultParallelism
