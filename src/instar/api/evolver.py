@@ -10,6 +10,7 @@ from instar.stream.evolver import PassReport, StreamEvolver
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from threading import Event
 
     from instar.stream.evolution import EvolverState
     from instar.stream.judging import Judge
@@ -37,23 +38,28 @@ class Evolver:
                 self._evolvers[name] = StreamEvolver(StreamHandle(self._services, name), self._judge)
         return [self._evolvers[name] for name in names]
 
-    def run_once(self, progress: Callable[[str, EvolverState], None] | None = None) -> PassReport:
+    def run_once(
+        self, progress: Callable[[str, EvolverState], None] | None = None, *, stop: Event | None = None
+    ) -> PassReport:
         """Do all that is due now, for every stream, and report it.
 
         A stream that is not due, or that another evolver leads, costs two reads. A table that fails does not
         stop the others; it is tried again by a later call. Neither does a stream that cannot be read, whose
-        error is raised in the end.
+        error is raised in the end. If `stop` is set meanwhile, the step at hand is the last; what is left is
+        done by whoever comes next.
         """
         report = PassReport()
         errors = []
         for evolver in self.streams():
+            if stop is not None and stop.is_set():
+                break
 
             def tell(evolution: EvolverState, name: str = evolver.stream) -> None:
                 if progress is not None:
                     progress(name, evolution)
 
             try:
-                done, _ = evolver.run(tell)
+                done, _ = evolver.run(tell, stop)
             except InstarError as error:
                 errors.append(error)
             else:

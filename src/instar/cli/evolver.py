@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from instar.cli.daemon import MetricsPortOption, serve_metrics, stopping
 from instar.cli.options import ConsensusOption, StoreOption, open_store
 from instar.cli.output import JsonOption, console, format_count, print_json, print_table, stderr_console
 from instar.cli.progress import progress_bars
@@ -66,10 +67,7 @@ def run(
     streams: StreamsArgument = None,
     *,
     every: Annotated[str, typer.Option(help="How often to look for raised versions: 10s, 5m.")] = "10s",
-    metrics_port: Annotated[
-        int | None,
-        typer.Option(min=1, max=65535, help="Serve Prometheus counters on this port of 127.0.0.1."),
-    ] = None,
+    metrics_port: MetricsPortOption = None,
     rounds: Annotated[
         int | None, typer.Option(min=1, help="End after so many looks; without, only when interrupted.")
     ] = None,
@@ -78,8 +76,9 @@ def run(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run until it is interrupted. Any number may run: one leads each stream, and the others stand by.
+    """Run until it is interrupted or gets SIGTERM: then the step at hand is finished, and others may lead.
 
+    Any number may run: one leads each stream, and the others stand by.
     Looking at a stream that has converged costs two reads, however many tables it has. If a look fails that
     is not the first, its error is printed, and the next one comes as always.
 
@@ -89,19 +88,16 @@ def run(
 
     """
     pause = parse_duration(every) / 1000
-    if metrics_port is not None:
-        from prometheus_client import start_http_server  # noqa: PLC0415 -- only who serves loads it
-
-        start_http_server(metrics_port, addr="127.0.0.1")
-    with open_store(store, consensus) as opened:
+    serve_metrics(metrics_port)
+    with open_store(store, consensus) as opened, stopping() as stop:
         evolver = opened.evolver(*(streams or ()), always=always)
         looks = 0
         while rounds is None or looks < rounds:
-            if looks:
-                time.sleep(pause)
+            if looks and stop.wait(pause):
+                break
             looks += 1
             try:
-                report = evolver.run_once()
+                report = evolver.run_once(stop=stop)
             except InstarError as error:
                 if looks == 1:
                     raise

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import random
-import signal
 from contextlib import contextmanager
-from threading import Event
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from instar.cli.daemon import MetricsPortOption, serve_metrics, stopping
 from instar.cli.options import ConsensusOption, StoreOption, open_store
 from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json
 from instar.cli.progress import progress_bars
@@ -32,10 +31,7 @@ def maintain(
         float, typer.Option(min=0, max=1, help="Change each pause at random by up to this share of it.")
     ] = 0.1,
     grace: Annotated[str, typer.Option(help="Vacuum only what is older: 30m, 24h.")] = "24h",
-    metrics_port: Annotated[
-        int | None,
-        typer.Option(min=1, max=65535, help="Serve Prometheus counters on this port of 127.0.0.1."),
-    ] = None,
+    metrics_port: MetricsPortOption = None,
     rounds: Annotated[
         int | None, typer.Option(min=1, help="With --period, end after so many passes.")
     ] = None,
@@ -58,11 +54,8 @@ def maintain(
     """
     pause = None if period is None else parse_duration(period) / 1000
     grace_ms = parse_duration(grace)
-    if metrics_port is not None:
-        from prometheus_client import start_http_server  # noqa: PLC0415 -- only who serves loads it
-
-        start_http_server(metrics_port, addr="127.0.0.1")
-    with open_store(store, consensus) as opened, _stopping() as stop, _telling() as tell:
+    serve_metrics(metrics_port)
+    with open_store(store, consensus) as opened, stopping() as stop, _telling() as tell:
         maintenance = opened.maintenance(grace_ms=grace_ms)
         passes = 0
         while True:
@@ -77,24 +70,6 @@ def maintain(
         maintenance.close()
     if pause is None and report.failures:
         raise typer.Exit(1)
-
-
-@contextmanager
-def _stopping() -> Iterator[Event]:
-    """Return what is set by SIGTERM, or by an interrupt: a second interrupt ends at once."""
-    stop = Event()
-
-    def handle(number: int, _: object) -> None:
-        if number == signal.SIGINT and stop.is_set():
-            raise KeyboardInterrupt
-        stop.set()
-
-    before = {number: signal.signal(number, handle) for number in (signal.SIGTERM, signal.SIGINT)}
-    try:
-        yield stop
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
 
 
 @contextmanager

@@ -46,6 +46,7 @@ from instar.table.log.tables import INTERNAL
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
+    from threading import Event
 
     from instar.state import Step, TableState
     from instar.stream.catalog import Catalog
@@ -161,9 +162,9 @@ class StreamEvolver:
         return found
 
     def run(
-        self, progress: Callable[[EvolverState], None] | None = None
+        self, progress: Callable[[EvolverState], None] | None = None, stop: Event | None = None
     ) -> tuple[PassReport, Rest | Standby]:
-        """Do all that is due now, and return what was done and when there is more to do."""
+        """Do all that is due now, or until `stop` is set; return what was done and what comes when."""
         report = PassReport()
         while True:
             try:
@@ -173,6 +174,8 @@ class StreamEvolver:
             report = report.plus(done)
             if progress is not None:
                 progress(self._journal.known or EvolverState())
+            if stop is not None and stop.is_set():
+                outcome = Rest(self._clock())
             if isinstance(outcome, Rest | Standby):
                 self._resign()
                 metrics.LEADING.labels(self.stream).set(0)

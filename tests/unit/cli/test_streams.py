@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -104,7 +107,7 @@ def test_an_evolver_that_runs_outlives_a_store_that_does_not_answer(
         PassReport(passes=2),
     ]
 
-    def look(_: object) -> PassReport:
+    def look(_: object, **__: object) -> PassReport:
         outcome = outcomes.pop(0)
         if isinstance(outcome, StorageError):
             raise outcome
@@ -118,6 +121,23 @@ def test_an_evolver_that_runs_outlives_a_store_that_does_not_answer(
     outcomes.append(StorageError("read it", "no answer"))
     with pytest.raises(StorageError):
         evolver.run(every="1ms", rounds=2, store=lake)
+
+
+def test_an_evolver_that_is_told_to_stop_lets_others_lead(lake: str) -> None:
+    """SIGTERM is no error; whoever comes next need not wait."""
+    command = [sys.executable, "-m", "instar", "evolver", "run", "--always", "--every", "1h", "-s", lake]
+    daemon = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        assert daemon.stdout is not None
+        assert "1 pass" in daemon.stdout.readline()
+        daemon.send_signal(signal.SIGTERM)
+        _, errors = daemon.communicate(timeout=60)
+        assert (daemon.returncode, errors) == (0, "")
+    finally:
+        daemon.kill()
+        daemon.wait()
+    instar("stream", "evolve", "clicks", "user string, at timestamp", "--version", "v3", "-s", lake)
+    assert _json("evolver", "once", "--always", "-s", lake)["stamped"] == 4
 
 
 def test_wrong_calls_end_in_one_line(lake: str) -> None:

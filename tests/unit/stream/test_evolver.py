@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from functools import partial
 from itertools import count
+from threading import Event
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -199,6 +200,21 @@ def test_a_table_costs_a_handful_of_requests() -> None:
         costs.append([*cost, requests()])
     few, many = costs
     assert [(after - before) / 20 for before, after in zip(few, many, strict=True)] == [5, 1, 7]
+
+
+def test_a_pass_that_is_stopped_is_finished_by_the_next_evolver() -> None:
+    """The step at hand is the last, and the lead is free at once."""
+    world = new_world()
+    stream = _stream(world, 4, {"regular": "1d"})
+    stream.evolve(WIDER, version="v0.0.2")
+    first, second = _evolver(world, holder="one"), _evolver(world, holder="two")
+    stop = Event()
+    stop.set()
+    begun, rest = first.run(stop=stop)
+    assert isinstance(rest, Rest)
+    assert begun.passes == 0
+    done, _ = second.run()
+    assert (begun.stamped + done.stamped, done.passes) == (4, 1)
 
 
 def test_a_version_that_is_raised_in_the_middle_retargets_the_pass() -> None:
