@@ -205,3 +205,14 @@ def denied(store: Store) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(store._services.blob, "put", put)
         yield
+
+
+def test_vacuums_leave_no_directories_behind(tmp_path: Path) -> None:
+    """The store's clock is asked in one place, however often a daemon vacuums."""
+    with open_store(tmp_path) as store:
+        store.create_table("t", "k int")
+        store.vacuum()
+        before = sorted(tmp_path.glob("tables/*"))
+        for _ in range(3):
+            store.vacuum()
+        assert sorted(tmp_path.glob("tables/*")) == before

@@ -21,7 +21,7 @@ the oldest rollup that somebody may need. What a clone refers to stays. Why this
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import StorageError, TableNotFoundError, UsageError
 from instar.state.commands import remove
@@ -40,6 +40,9 @@ if TYPE_CHECKING:
     from instar.table.services import Services
 
 __all__ = ["VacuumReport", "check_clock", "vacuum_store", "vacuum_table"]
+
+_NO_TABLE: Final = "0" * 32
+"""The id of no table: one place for all probes, so that directories of them do not pile up."""
 
 
 class VacuumReport(NamedTuple):
@@ -155,7 +158,7 @@ def check_clock(services: Services) -> None:
     if services.most_ahead_ms is None:
         return
     now = services.clock()
-    probe = lease_key(services.new_id(), "clock")
+    probe = lease_key(_NO_TABLE, f"clock-{services.new_id()}")
     services.blob.put(probe, b"")
     stored = services.blob.stat(probe)
     services.blob.delete([probe])
