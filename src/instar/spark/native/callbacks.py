@@ -4,6 +4,10 @@ Py4J keeps a connection for every thread of the JVM that ever called back, and w
 descriptor here and a descriptor there, for ever. Spark's threads come and go with the queries, so that a
 session would end in `Too many open files`. One thread here, the caretaker, closes connections that no call
 is using. Whoever needs one again gets a new one.
+
+The JVM guards its connections by a lock. It is only ever held inside one call to the JVM, which gives it back
+whatever happens: if it were taken and given back by calls of ours, a connection that breaks in between would
+leave it taken for ever, and every thread of the JVM that calls back would wait.
 """
 
 from __future__ import annotations
@@ -12,7 +16,7 @@ import threading
 import time
 from collections import deque
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from weakref import WeakKeyDictionary, ref
 
 from py4j.clientserver import ClientServerConnection, PythonServer
@@ -29,6 +33,38 @@ MOST_IDLE: Final = 8
 _HELD_SECONDS: Final = 2.0
 _AGAIN_SECONDS: Final = 0.05
 _GATEWAY_SERVER: Final = "GATEWAY_SERVER"
+_CLOSER: Final = """
+public class InstarIdleConnections {
+    /** Closes idle connections that Java has opened, but for the latest, if Python agrees. */
+    public void close(java.util.concurrent.locks.Lock lock, java.util.Deque idle, int most,
+                      java.util.function.Function unused) {
+        lock.lock();
+        try {
+            java.util.List own = new java.util.ArrayList();
+            Object[] all = idle.toArray();
+            for (int i = 0; i < all.length; i++) {
+                if (((py4j.ClientServerConnection) all[i]).isInitiatedFromClient()) own.add(all[i]);
+            }
+            StringBuilder ports = new StringBuilder();
+            for (int i = 0; i < own.size() - most; i++) {
+                java.net.Socket socket = ((py4j.ClientServerConnection) own.get(i)).getSocket();
+                ports.append(socket == null ? 0 : socket.getLocalPort()).append(' ');
+            }
+            if (ports.length() == 0) return;
+            String answer = (String) unused.apply(ports.toString());
+            for (int i = 0; i < answer.length(); i++) {
+                if (answer.charAt(i) == 'y') {
+                    idle.remove(own.get(i));
+                    ((py4j.ClientServerConnection) own.get(i)).shutdown();
+                }
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+}
+"""
+"""Compiled by what Spark compiles its queries with."""
 
 
 class _Answers:
@@ -106,9 +142,21 @@ class _Caretaker:
         self._server = ref(server)
         self._client = JavaObject(_GATEWAY_SERVER, gateway._gateway_client).getCallbackClient()  # noqa: SLF001
         # What is needed is in fields that have no other way to them.
-        fields = gateway.jvm.java.lang.Class.forName("py4j.CallbackClient")
-        self._idle, self._lock = (_field(fields, name, self._client) for name in ("connections", "lock"))
+        client_class = gateway.jvm.java.lang.Class.forName("py4j.CallbackClient")
+        self._idle, self._lock = (
+            _field(client_class, name, self._client) for name in ("connections", "lock")
+        )
+        self._nothing = gateway.new_array(gateway.jvm.java.lang.Object, 0)
+        no_types = gateway.new_array(gateway.jvm.java.lang.Class, 0)
+        self._get_connection = self._client.getClass().getDeclaredMethod("getConnection", no_types)
+        self._get_connection.setAccessible(True)
+        compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
+        compiler.setParentClassLoader(client_class.getClassLoader())
+        compiler.cook(_CLOSER)
+        closer = compiler.getClassLoader().loadClass("InstarIdleConnections")
+        self._closer = closer.getDeclaredConstructor(no_types).newInstance(self._nothing)
         self._calls: WeakKeyDictionary[ClientServerConnection, _Calls] = WeakKeyDictionary()
+        self._unused = _Unused(self._calls)
         self._create = server._create_connection  # noqa: SLF001 -- there is no other way to know of them
         self._many = threading.Event()
         server._create_connection = self._connect  # noqa: SLF001
@@ -116,12 +164,7 @@ class _Caretaker:
 
     def take_back(self) -> None:
         """Take the connection of the calling thread out of the idle ones, if it is there."""
-        own = self._client.getPerThreadConnection()
-        self._lock.lock()
-        try:
-            self._idle.remove(own)
-        finally:
-            self._lock.unlock()
+        self._get_connection.invoke(self._client, self._nothing)
 
     def _connect(self, *args: Any) -> ClientServerConnection:  # noqa: ANN401 -- Py4J's own signature
         """Make a connection whose calls are counted."""
@@ -150,20 +193,26 @@ class _Caretaker:
         """Close all connections but the latest that wait for a call, as the JVM itself would.
 
         A thread of the JVM takes its connection from among the idle ones while it holds the lock, and makes
-        another one if it finds it closed. So nobody is using what is closed here.
+        another one if it finds it closed. So nobody is using what is closed while the lock is held.
         """
-        known = {calls.port: calls for calls in list(self._calls.values())}
-        self._lock.lock()
-        try:
-            own = [each for each in self._idle.toArray() if each.isInitiatedFromClient()]
-            for each in own[:-MOST_IDLE]:
-                socket = each.getSocket()  # none if it is closed
-                calls = None if socket is None else known.get(socket.getLocalPort())
-                if socket is None or (calls is not None and calls.depth == 0):
-                    self._idle.remove(each)
-                    each.shutdown()
-        finally:
-            self._lock.unlock()
+        self._closer.close(self._lock, self._idle, MOST_IDLE, self._unused)
+
+
+class _Unused:
+    """What the JVM asks while it holds the lock: which ports have no call that is being answered here."""
+
+    def __init__(self, calls: WeakKeyDictionary[ClientServerConnection, _Calls]) -> None:
+        self._calls = calls
+
+    def apply(self, ports: str) -> str:
+        """Answer with a letter for each port; 0 is a connection that is closed already."""
+        depths = {calls.port: calls.depth for calls in list(self._calls.values())}
+        return "".join("y" if port == "0" or depths.get(int(port)) == 0 else "n" for port in ports.split())
+
+    class Java:
+        """What the JVM takes this for."""
+
+        implements: ClassVar = ["java.util.function.Function"]
 
 
 def _field(java_class: Any, name: str, of: Any) -> Any:  # noqa: ANN401 -- Java objects
