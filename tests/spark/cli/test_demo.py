@@ -33,5 +33,5 @@ def test_programs_are_told_the_whole_story(spark: SparkSession, tmp_path: Path) 
     assert found == [{"id": "101", "page": "/"}]
     before, after = (text for text in story["chapters"][9]["found"] if "2026-11" in text)
     assert "111122223" in before
-    assert "1111111111" in after
+    assert "3333333333" in after
     assert [line["schema"] for line in story["chapters"][7]["found"][0]][:2] == ["0", "0"]

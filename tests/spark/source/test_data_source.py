@@ -154,6 +154,17 @@ def test_a_frame_is_written_in_one_commit(spark: SparkSession, store: Store) -> 
         frame.write.format("instar").mode("overwrite").options(store=store.location, table="t").save()
 
 
+def test_the_session_that_was_registered_last_writes_by_format(spark: SparkSession, store: Store) -> None:
+    """Another session that has become the active one meanwhile is not in the way."""
+    table = store.create_table("t", "k bigint")
+    spark.newSession().createDataFrame([(1,)], "k bigint")  # which makes that one active
+    instar.register(spark, store)
+    spark.range(3).withColumnRenamed("id", "k").write.format("instar").mode("append").options(
+        store=store.location, table="t"
+    ).save()
+    assert table.count() == 3
+
+
 def test_what_cannot_be_is_said(spark: SparkSession, store: Store) -> None:
     """Missing options, unknown tables and types that Spark does not take from Python are named."""
     store.create_table("months", "m interval year to month")

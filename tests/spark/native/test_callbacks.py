@@ -1,0 +1,52 @@
+"""Connections from the JVM: closing them never leaves the JVM's lock taken."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import pyarrow as pa
+import pytest
+from py4j.protocol import Py4JError
+
+from instar.spark.native import callbacks
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+    from instar import Store
+
+pytestmark = pytest.mark.spark
+
+
+class Broken:
+    """Fails when the JVM asks, as a connection does that breaks."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+
+    def apply(self, ports: str) -> str:
+        """Fail."""
+        self.asked += 1
+        raise OSError(ports)
+
+    class Java:
+        """What the JVM takes this for."""
+
+        implements: ClassVar = ["java.util.function.Function"]
+
+
+def test_a_failure_while_connections_are_closed_leaves_the_lock_free(
+    spark: SparkSession, store: Store
+) -> None:
+    """Whatever happens in the middle, the next query finds a connection."""
+    table = store.create_table("t", "k int")
+    table.append(pa.table({"k": pa.array([1, 2], pa.int32())}))
+    assert table.read(spark).groupBy("k").count().count() == 2  # adaptive execution calls back from threads
+    gateway: Any = spark.sparkContext._gateway
+    caretaker = callbacks._caretakers[gateway.get_callback_server()]
+    broken = Broken()
+    with pytest.raises(Py4JError):
+        caretaker._closer.close(caretaker._lock, caretaker._idle, 0, broken)
+    assert broken.asked == 1
+    assert not caretaker._lock.isLocked()
+    assert table.read(spark).groupBy("k").count().count() == 2
