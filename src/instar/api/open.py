@@ -40,7 +40,7 @@ def open_store(
     `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`, and
     those that begin with `GOOGLE_` or `AZURE_`. What is not given is taken from environment variables of
     the same names. `defaults` are table options, such as {"skipping": "audit"}, for tables that do not say
-    otherwise; they are not stored, and hold for whoever opens the store so.
+    otherwise. They are not stored: they apply to this handle only.
     """
     usual = dict(defaults or {})
     check_options(usual)

@@ -29,8 +29,8 @@ def register(spark: SparkSession, store: Store, name: str = "instar", *, prefix:
     A view follows its table: each query reads the state of its moment, under the schema that the table has
     now. A frame is planned once: the same action on it again gives the rows of the first time. If a
     column that a query reads can no longer be honoured, it raises `ReaderFencedError`; where the table holds
-    retractions that is every column, for they tell which rows are equal. Registering again takes the schemas
-    of then, and tables that are new. A view of the same name is replaced, in this session only; no setting
+    retractions that is every column, because all of them decide which rows are equal. Registering again picks up
+    new tables, and the schemas that tables have by then. A view of the same name is replaced, in this session only; no setting
     of the session is changed. Names with `/` are quoted in SQL: select * from `billing/events`. Of tables
     whose names differ only in case there is no view, and a warning says so, unless the session tells them
     apart. A view keeps the columns, and their names, that its table had when it was registered: after a
@@ -39,7 +39,7 @@ def register(spark: SparkSession, store: Store, name: str = "instar", *, prefix:
     With a `prefix`, only tables whose names begin with it become views. Of more than 200 tables none does,
     for each would have to be opened: a warning says so. The catalog has all tables, and opens those queried.
 
-    A client of Spark Connect has no views, for they need the JVM: where the store has tables, the source and
+    A client of Spark Connect has no views, because they need the JVM: where the store has tables, the source and
     sink are made known and then `UsageError` is raised. `instar.spark.register_source(spark)` does the
     first alone.
     """
@@ -63,7 +63,7 @@ def scan_reports(frame: DataFrame) -> list[ScanReport]:
 
     The filters are those that Spark's optimizer has pushed down to each scan. A table that holds retractions
     is scanned twice: once as it is, and once where rows have to be added up. A view is always scanned twice,
-    for its table may come to hold some. A subquery runs once, and is reported once.
+    because its table may hold some later. A subquery runs once, and is reported once.
     """
     from instar.spark import reports_of  # noqa: PLC0415 -- only who needs Spark loads it
 

@@ -109,12 +109,12 @@ class Table(TableUpkeep):
         With `evolve`, missing columns and struct members are added in the same commit, at the end and
         nullable at every level, in the narrowest type that holds the data's. Columns that are too narrow are
         widened, whole numbers only where a value needs it. Without `evolve`, such data does not fit. A name
-        that another column had before raises `FormerNameError`, for it may mean that column;
+        that another column had before raises `FormerNameError`, because the data may mean that column;
         `former_names=True` makes it a new one. A type that no column has, such as VARIANT or a collated
         string, raises `UnsupportedTypeError`.
 
         `schema` writes under an older schema of the history, by its id. Values in columns that were dropped
-        since raise `WriterFencedError`, for nobody could read them; `dropped="discard"` lets them go.
+        since raise `WriterFencedError`, because nobody could read them; `dropped="discard"` leaves them out.
 
         With `expected_upper`, nothing is written if somebody else has moved the table's `upper` meanwhile:
         `UpperMismatchError` says what it is now.
@@ -347,7 +347,7 @@ class Table(TableUpkeep):
         Spark plans a frame once: the same action on it again gives the rows of the first time, and a query
         that is made from it, such as `frame.where(…)`, those of its own. If a column that it reads can
         no longer be honoured, it raises `ReaderFencedError`; where the table holds retractions that is every
-        column, for they tell which rows are equal.
+        column, because all of them decide which rows are equal.
         """
         from instar.spark import read_table  # noqa: PLC0415 -- only who needs Spark loads it
 

@@ -79,7 +79,7 @@ ArrowData = Union[pa.Table, pa.RecordBatch, pa.RecordBatchReader, ArrowStream, A
 
 
 class NewColumn(NamedTuple):
-    """A column or member that data has and a table has not: where it would be, and its type."""
+    """A column or member that data has and a table lacks: where it would be, and its type."""
 
     path: str
     type: Type

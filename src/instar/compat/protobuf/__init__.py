@@ -1,6 +1,6 @@
 """Protobuf: versions of messages, their differences, and the columns that records become.
 
-What needs the protobuf library is not exported here, for it is an extra: `descriptors` and `compile`.
+What needs the protobuf library is not exported here, because it is an extra: `descriptors` and `compile`.
 """
 
 from instar.compat.protobuf.compare import compare_protobuf

@@ -92,7 +92,7 @@ class StoreCatalog(JavaProxy):
         is_read = not wanted.writes and _READING in self._gateway.calling()
         if table is None:
             if is_read and not len(identifier.namespace()):
-                # Spark would go on and look for files, for there is also a format of this name.
+                # Spark would go on and look for files, because there is also a format of this name.
                 raise TableNotFoundError(str(identifier.name()))
             return None
         if "UPDATE" in wanted.writes:

@@ -41,7 +41,7 @@ class FileGroup(NamedTuple):
 
 
 class Listing(NamedTuple):
-    """What a query shall read; `keeper` lives as long as a plan of Spark's knows the listing."""
+    """What a query reads; `keeper` lives as long as a plan of Spark's knows the listing."""
 
     groups: Sequence[FileGroup]
     keeper: Keeper | None = None

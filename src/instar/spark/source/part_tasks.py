@@ -152,7 +152,7 @@ def changes_tasks(blob: Blob, plan: ChangePlan) -> list[InputPartition]:
 
 
 def spark_schema(schema: Schema, *, changes: bool) -> StructType:
-    """Return what Spark shall call the columns; it cannot take all types from Python."""
+    """Return what Spark calls the columns; it cannot take all types from Python."""
     json = spark_json(schema)
     if changes:
         json["fields"] = [*json["fields"], *_UPDATE_JSON]

@@ -55,7 +55,7 @@ class Policy:
 
 
 def resolve_policy(*choices: Mapping[str, ConfigValue | None]) -> Policy:
-    """Put options together; the first that says something is right."""
+    """Put options together; the first setting that is present wins."""
     found: dict[str, ConfigValue] = {}
     for options in reversed(choices):
         found |= {name: value for name, value in check_options(options).items() if value is not None}
@@ -77,7 +77,7 @@ class Audits:
         self._done: OrderedDict[tuple[str, str], None] = OrderedDict()
 
     def choose(self, policy: Policy, skipped: PartSet, table_id: str, condition: str) -> list[int]:
-        """Return the positions of the skipped parts that shall be checked against a condition."""
+        """Return the positions of the skipped parts that are checked against a condition."""
         match policy.mode:
             case Skipping.OFF:
                 return []

@@ -68,7 +68,7 @@ def find_time(
 ) -> int | None:
     """Return the time that is meant in a state, or None if nothing was said.
 
-    A time by the clock may be later than the last commit, for whoever writes from now on does so later.
+    A time by the clock may be later than the last commit, because every write from now on comes later.
     """
     if version is not None:
         if as_of is not None:

@@ -29,7 +29,7 @@ _log = logging.getLogger("instar.skipping")
 
 
 class Selection(NamedTuple):
-    """Parts to read for the result, and parts that were skipped and shall be read to check that."""
+    """Parts to read for the result, and skipped parts that are read all the same, to check the decision."""
 
     read: PartSet
     checked: PartSet

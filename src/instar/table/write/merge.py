@@ -105,11 +105,13 @@ def check_given(key: Schema, names: Container[str]) -> None:
     """Raise unless data has all columns by which it is merged; names are in lower case."""
     for field in key.fields:
         if field.name.lower() not in names:
-            raise UsageError(f"the data has no column `{field.name}`, by which it is to be merged")
+            raise UsageError(
+                f"the data has no column `{field.name}`, which `on` names: add it to the data, or merge on other columns"
+            )
 
 
 def default_values(schema: Schema, names: Sequence[str]) -> dict[str, str]:
-    """Return what every column is set to by name; those that the data has not are left out."""
+    """Return what every column is set to by name; columns that the data lacks are left out."""
     known = {name.lower(): name for name in names}
     return {
         format_path((field.name,)): f"{SOURCE}.{quote_name(known[field.name.lower()])}"
@@ -221,7 +223,7 @@ class _Merging:
         return here.keep(taken), added
 
     def _inserted(self, left: npt.NDArray[np.bool_]) -> list[pa.Table]:
-        """Apply the clauses for rows of the data that the table has not."""
+        """Apply the clauses for rows of the data that the table lacks."""
         layout = arrow_schema(self._latest)
         absent = [pa.nulls(self._given.num_rows, field.type) for field in layout]
         nullable = pa.schema([field.with_nullable(True) for field in layout])  # noqa: FBT003 -- Arrow's own
@@ -247,7 +249,7 @@ class _Merging:
         matched_values: pa.Table | None,
         clauses: Sequence[Clause],
     ) -> tuple[dict[Place, BitMap], list[pa.Table]]:
-        """Find the rows of the table that the data has not, and for which a clause is true."""
+        """Find the rows of the table that the data lacks, and for which a clause is true."""
         target = Schema((self._pair.fields[0],))
         conditions = [Filter.parse(clause.condition or "true", target, self._now) for clause in clauses]
         needed = frozenset(

@@ -47,7 +47,7 @@ def restore_rows(services: Services, log: TableLog, time_in: Callable[[TableStat
 
 
 class _Restoring:
-    """The way from the rows of now to those of then, in one state."""
+    """What has to change for a table's rows to be what they were, in one state."""
 
     def __init__(self, services: Services, state: TableState, time: int) -> None:
         reader = resolve_reader(state, None, None)
