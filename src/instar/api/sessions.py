@@ -29,19 +29,19 @@ def register(spark: SparkSession, store: Store, name: str = "instar", *, prefix:
     A view follows its table: each query reads the state of its moment, under the schema that the table has
     now. A frame is planned once: the same action on it again gives the rows of the first time. If a
     column that a query reads can no longer be honoured, it raises `ReaderFencedError`; where the table holds
-    retractions that is every column, because all of them decide which rows are equal. Registering again picks up
-    new tables, and the schemas that tables have by then. A view of the same name is replaced, in this session only; no setting
-    of the session is changed. Names with `/` are quoted in SQL: select * from `billing/events`. Of tables
-    whose names differ only in case there is no view, and a warning says so, unless the session tells them
-    apart. A view keeps the columns, and their names, that its table had when it was registered: after a
-    rename, register again for the new name.
+    retractions that is every column, because all of them decide which rows are equal. A view keeps the
+    columns, and their names, that its table had when it was registered. After a rename or for new tables,
+    register again. A view of the same name is replaced, in this session only; no setting of the session is
+    changed. Names with `/` are quoted in SQL: select * from `billing/events`. Tables whose names differ only
+    in case get no view, and a warning says so, unless the session tells them apart.
 
-    With a `prefix`, only tables whose names begin with it become views. Of more than 200 tables none does,
-    for each would have to be opened: a warning says so. The catalog has all tables, and opens those queried.
+    With a `prefix`, only tables whose names begin with it become views. If there are more than 200, none
+    does, because each would have to be opened; a warning says so. The catalog has all tables, and opens
+    those that a query names.
 
-    A client of Spark Connect has no views, because they need the JVM: where the store has tables, the source and
-    sink are made known and then `UsageError` is raised. `instar.spark.register_source(spark)` does the
-    first alone.
+    A client of Spark Connect has no views, because they need the JVM. If the store has tables, the source
+    and sink are made known and then `UsageError` is raised. `instar.spark.register_source(spark)` does only
+    the first.
     """
     from instar.spark import make_catalog, make_views, register_source  # noqa: PLC0415 -- only then
 

@@ -58,8 +58,8 @@ def write_marker(blob: Blob, consensus: Consensus, marker: StoreMarker) -> Store
     if made and marker.consensus == "blob" and blob.put_if_absent(MARKER, data):
         blob.delete([MARKER])
         raise UsageError(
-            f"{blob.url} cannot keep the logs of a store: it lets two writers create the same object, because it "
-            "does not honour conditional writes (If-None-Match). Keep the logs in PostgreSQL, with "
+            f"{blob.url} cannot keep the logs of a store: it lets two writers create the same object because "
+            "it does not honour conditional writes (If-None-Match). Keep the logs in PostgreSQL, with "
             "`consensus='postgresql://…'`, or choose a service that does"
         )
     found = find_marker(blob)

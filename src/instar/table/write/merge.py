@@ -106,7 +106,8 @@ def check_given(key: Schema, names: Container[str]) -> None:
     for field in key.fields:
         if field.name.lower() not in names:
             raise UsageError(
-                f"the data has no column `{field.name}`, which `on` names: add it to the data, or merge on other columns"
+                f"the data has no column `{field.name}`, which `on` names: add it to the data, or merge on "
+                "other columns"
             )
 
 

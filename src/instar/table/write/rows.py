@@ -52,7 +52,7 @@ class WriteOptions(NamedTuple):
                 f"dropped={self.dropped!r}: values of dropped columns are 'refuse'd or 'discard'ed"
             )
         if self.former_names and not self.evolve:
-            raise UsageError("former_names=True only has a meaning with evolve=True: pass both, or neither")
+            raise UsageError("former_names=True only has a meaning with evolve=True: give both, or neither")
         check_token(self.token)
 
     def evolution(self, rows: Rows) -> Evolution | None:

@@ -121,7 +121,7 @@ def repeated_key(state: TableState) -> UsageError:
     """Return what to say of data to upsert in which two rows have one key."""
     keys = ", ".join(format_path(path) for path in key_paths(state))
     return UsageError(
-        f"the data for `{state.name}` has the same key ({keys}) more than once. Leave one row for each key in the data."
+        f"the data for `{state.name}` has the same key ({keys}) more than once. Leave one row for each key."
     )
 
 
