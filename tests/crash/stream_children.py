@@ -21,7 +21,7 @@ from tests.crash.ahead import import_ahead
 NAME = "billing/events"
 SCHEMA = "name string, at timestamp, billed timestamp"
 FIRST = datetime(2024, 1, 1, tzinfo=UTC)
-KINDS = {"regular": "1d", "hourly": "12h", "repartitioned": "1d", "archive": "1y"}
+KINDS = {"regular": "1d", "hourly": "12h", "repartitioned": "1d", "eod": "1d", "archive": "1y"}
 
 
 def batch(name: str) -> pa.Table:
@@ -43,6 +43,8 @@ def work(task: dict[str, Any], tell: int) -> None:
         stream.write(batch(name), version="v0.0.1", token=name)
         os.write(tell, f"{name}\n".encode())
         stream.repartition(by="billed")
+        for day in range(3):
+            stream.close_day(None, FIRST + timedelta(days=day))
         stream.archive(before=FIRST + timedelta(days=3), drop=number % 2 == 1)
 
 
@@ -51,6 +53,7 @@ def _try_everything() -> None:
     stream = instar.open("memory://").create_stream(NAME, SCHEMA, version="v0.0.1", time="at", kinds=KINDS)
     stream.write(batch("0-0"), version="v0.0.1", token="0-0")
     stream.repartition(by="billed")
+    stream.close_day(None, FIRST)
     stream.archive(before=FIRST + timedelta(days=3), drop=True)
 
 

@@ -53,9 +53,13 @@ def test_writes_and_jobs_killed_at_any_moment_lose_and_double_nothing(tmp_path: 
         children.stdin.close()
     stream = store.stream(NAME)
     stream.repartition(by="billed")
+    for day in range(5):
+        stream.close_day(None, FIRST + timedelta(days=day))
     stream.archive(before=FIRST + timedelta(days=3), drop=True)
+    assert len(stream.tables("regular")) == 2
     everything = _names(stream, "hourly")
     assert _names(stream, "repartitioned") == everything
+    assert _names(stream, "eod") == everything
     assert _names(stream, "regular", "archive") == everything
     assert told
     for name in sorted(told)[:3]:  # with its token, a write that was acknowledged is not repeated

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from instar.errors import InstarError
-from instar.stream import StreamHandle, list_streams
+from instar.errors import InstarError, StreamNotFoundError
+from instar.stream import StreamHandle
 from instar.stream.evolver import PassReport, StreamEvolver
+from instar.stream.handle import stream_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -31,8 +32,8 @@ class Evolver:
         self._evolvers: dict[str, StreamEvolver] = {}
 
     def streams(self) -> list[StreamEvolver]:
-        """Return one evolver for each stream."""
-        names = list_streams(self._services) if self._streams is None else self._streams
+        """Return one evolver for each stream; unless they were named, also for those that were dropped."""
+        names = stream_names(self._services) if self._streams is None else self._streams
         for name in names:
             if name not in self._evolvers:
                 self._evolvers[name] = StreamEvolver(StreamHandle(self._services, name), self._judge)
@@ -49,7 +50,7 @@ class Evolver:
         done by whoever comes next.
         """
         report = PassReport()
-        errors = []
+        errors: list[InstarError] = []
         for evolver in self.streams():
             if stop is not None and stop.is_set():
                 break
@@ -60,6 +61,10 @@ class Evolver:
 
             try:
                 done, _ = evolver.run(tell, stop)
+            except StreamNotFoundError as error:
+                self._evolvers.pop(evolver.stream)  # there may be another one of its name by the next look
+                if self._streams is not None:
+                    errors.append(error)
             except InstarError as error:
                 errors.append(error)
             else:

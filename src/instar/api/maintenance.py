@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import InstarError, TableNotFoundError
 from instar.stream.leadership import Leader
-from instar.stream.vacuum import vacuum_streams
+from instar.stream.vacuum import settling, vacuum_streams
 from instar.table import check_clock, vacuum_store, vacuum_table
 from instar.table.housekeeping.compaction import CompactionReport, compact_table
 from instar.table.housekeeping.retention import retain_table
@@ -60,6 +60,7 @@ class Maintenance:
         self._grace_ms = grace_ms
         self._rewrite = rewrite
         self._leader = Leader(services, _KEY, lead_ms=_LEAD_MS)
+        self._settle = settling(services)
 
     def run_once(
         self, *, stop: Event | None = None, tell: Callable[[str, int, int], None] | None = None
@@ -113,7 +114,7 @@ class Maintenance:
             kept = retain_table(services, log)
             moved = kept.since > kept.before
             compacted = compact_table(services, log, self._rewrite, tell=told)
-        freed = vacuum_table(services, name, grace_ms=self._grace_ms)
+        freed = vacuum_table(services, name, grace_ms=self._grace_ms, settle=self._settle)
         MAINTAINED.inc()
         REWRITTEN_BYTES.inc(compacted.bytes_before)
         VACUUMED_BYTES.inc(freed.bytes)

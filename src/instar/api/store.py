@@ -16,8 +16,9 @@ from instar.errors import TableNotFoundError, UsageError
 from instar.schema import as_schema
 from instar.state.options import CLUSTER_BY
 from instar.stream import StreamHandle, list_streams
+from instar.stream.dropping import drop_leftovers, drop_stream, undrop_stream
 from instar.stream.judging import EveryChange
-from instar.stream.vacuum import vacuum_streams
+from instar.stream.vacuum import settling, vacuum_streams
 from instar.table import (
     VacuumReport,
     check_clock,
@@ -150,6 +151,7 @@ class Store:
         """
         self.initialise()
         handle = StreamHandle(self._services, name)
+        drop_leftovers(handle)
         chosen = {"regular": "1d", "archive": "1y"} if kinds is None else kinds
         handle.create(as_schema(schema), version=version, time=time, kinds=chosen)
         return Stream(handle)
@@ -163,6 +165,24 @@ class Store:
     def streams(self) -> list[str]:
         """Return the names of the streams, in order."""
         return list_streams(self._found())
+
+    def drop_stream(self, name: str) -> None:
+        """End a stream, and drop all its tables. What they held goes with a vacuum after the grace period.
+
+        Writers and readers raise `StreamNotFoundError` from then on; a snapshot that somebody holds stays
+        readable. Until the vacuum, and as long as no other stream or table has one of the names,
+        `undrop_stream` brings it back. A table of records in quarantine is not dropped.
+        """
+        drop_stream(StreamHandle(self._found(), name))
+
+    def undrop_stream(self, name: str) -> Stream:
+        """Bring back a stream that was dropped, with the tables that it had, and return it.
+
+        If a vacuum has removed what a table held, `StreamNotFoundError` says so, and nothing is brought back.
+        """
+        handle = StreamHandle(self._found(), name)
+        undrop_stream(handle)
+        return Stream(handle)
 
     def evolver(self, *streams: str, always: bool = False) -> Evolver:
         """Return what brings the tables of these streams, or of all, to the latest version of each.
@@ -230,10 +250,12 @@ class Store:
         if not dry_run and self._unwritten is None:
             check_clock(services)
         reports = [vacuum_streams(services, grace_ms=grace_ms, dry_run=dry_run)]
+        settle = settling(services)
         unreadable: list[InstarError] = []
         for name in log_keys(services):
             try:
-                reports.append(vacuum_table(services, name, grace_ms=grace_ms, dry_run=dry_run))
+                report = vacuum_table(services, name, grace_ms=grace_ms, dry_run=dry_run, settle=settle)
+                reports.append(report)
             except UNREADABLE as error:
                 unreadable.append(error)
         if unreadable:

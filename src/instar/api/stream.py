@@ -215,7 +215,7 @@ class Stream:
             catalog.layout.period(each)
         found = []
         for record, state in load_states(self._handle, catalog.tables_of(kinds)):
-            stamp = load_stamp(state, self.name)
+            stamp = load_stamp(state, catalog)
             period = catalog.layout.period(record.kind_of)
             start = None if record.start is None else show_time(record.start, period)
             found.append(
@@ -294,8 +294,9 @@ class Stream:
     ) -> StreamCommit:
         """Copy what is new in the regular tables that end by a time to archive tables.
 
-        With `drop`, tables of which every row is in the archive are dropped after that, unless another job
-        has rows of them left to copy.
+        With `drop`, tables of which every row is in the archive are dropped after that, unless the stream has
+        repartitioned or end-of-day tables that lack rows of them still. The answer names both in `dropped`
+        and `kept`.
         """
         copy = partial(archive_tables, self._handle, as_micros(before), _copying(spark), drop_days=drop)
         return report_stream(self._handle, "archive", copy)

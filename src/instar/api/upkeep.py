@@ -14,6 +14,7 @@ from instar.arguments import checked_methods
 from instar.errors import InstarError, UsageError
 from instar.reporting import RunOutput, reported
 from instar.stream.stamp import dataset_name
+from instar.stream.vacuum import settling
 from instar.table import VacuumReport, check_clock, vacuum_table
 from instar.table.housekeeping.analyze import analyze_table
 from instar.table.housekeeping.compaction import compact_table, find_goals, find_work
@@ -183,7 +184,7 @@ class TableUpkeep(ABC):
             where=where,
             delete=None if where is None else lambda: self.delete(where, spark).rows,
             delete_adopted=adopted == "delete",
-            grace_ms=grace_ms,
+            vacuum=partial(vacuum_table, grace_ms=grace_ms, settle=settling(self._services)),
         )
 
     def analyze(self, *, tell: Callable[[int, int], None] | None = None) -> AnalysisReport:
@@ -214,7 +215,12 @@ class TableUpkeep(ABC):
             check_clock(self._services)
         table_id = self._log.table_id
         return vacuum_table(
-            self._services, self._log.key, grace_ms=grace_ms, dry_run=dry_run, table_id=table_id
+            self._services,
+            self._log.key,
+            grace_ms=grace_ms,
+            dry_run=dry_run,
+            table_id=table_id,
+            settle=settling(self._services),
         )
 
     @abstractmethod

@@ -123,7 +123,8 @@ def status(
 
     """
     with open_store(store, consensus) as opened:
-        found = [_facts(evolver) for evolver in opened.evolver(*(streams or ())).streams()]
+        names = streams or opened.streams()
+        found = [_facts(evolver) for evolver in opened.evolver(*names).streams()] if names else []
     if as_json:
         print_json(found)
         return

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from instar.cli.calendar import draw_calendar
-from instar.cli.options import ConsensusOption, StoreOption, open_store
+from instar.cli.options import ConsensusOption, StoreOption, YesOption, confirm, open_store
 from instar.cli.output import JsonOption, console, format_count, print_json, print_table, working
 from instar.cli.schema import read_schema
 from instar.errors import UsageError
@@ -194,6 +194,64 @@ def read(  # noqa: PLR0913 -- each is an option of the command
         print_json([{name: _plain(row[name]) for name in names} for row in rows])
     else:
         print_table(names, [[str(_plain(row[name])) for name in names] for row in rows])
+
+
+@app.command()
+def drop(
+    stream: StreamArgument,
+    *,
+    yes: YesOption = False,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """End a stream, and drop all its tables. Their files go with a vacuum, a day later or as --grace says.
+
+    Until then, `instar stream undrop` brings it back. A drop that was interrupted is ended by another one.
+
+    Example:
+
+        instar stream drop billing/events --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        if stream in opened.streams():
+            tables = opened.stream(stream).tables()
+            rows = format_count(sum(table.rows for table in tables), "row")
+            confirm(f"Drop {stream}, whose {format_count(len(tables), 'table')} hold {rows}?", yes=yes)
+        opened.drop_stream(stream)
+    if as_json:
+        print_json({"dropped": stream})
+    else:
+        console().print(
+            f"Dropped {stream}. `instar stream undrop {stream}` brings it back, "
+            "until a vacuum removes its files."
+        )
+
+
+@app.command()
+def undrop(
+    stream: StreamArgument,
+    *,
+    store: StoreOption = ".",
+    consensus: ConsensusOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Bring back a stream that was dropped, with the tables that it had.
+
+    That works until a vacuum has removed files of any of them.
+
+    Example:
+
+        instar stream undrop billing/events --store lake
+
+    """
+    with open_store(store, consensus) as opened:
+        back = opened.undrop_stream(stream)
+        if as_json:
+            print_json(_facts(back))
+        else:
+            console().print(f"Brought back {stream} with {format_count(back.table_count, 'table')}.")
 
 
 @app.command("retry-quarantine")

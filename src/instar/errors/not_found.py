@@ -74,13 +74,18 @@ class TableNotFoundError(NotFoundError):
 
 
 class StreamNotFoundError(NotFoundError):
-    """There is no stream of that name in the store."""
+    """There is no stream of that name in the store, or it was dropped."""
 
     code = "stream-not-found"
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, dropped: bool = False, lost: str | None = None) -> None:
         self.name = name
-        super().__init__(f"stream `{name}` does not exist. `instar stream list` lists what there is.")
+        self.dropped = dropped
+        self.lost = lost
+        why = "was dropped" if dropped else "does not exist"
+        if lost is not None:
+            why = f"was dropped, and what its table `{lost}` held is gone"
+        super().__init__(f"stream `{name}` {why}. `instar stream list` lists what there is.")
 
 
 class EntityNotFoundError(NotFoundError):

@@ -249,9 +249,13 @@ def drop(state: TableState) -> tuple[Step, ...]:
     return () if state.dropped else (Dropped(),)
 
 
-def undrop(state: TableState) -> tuple[Step, ...]:
-    """Bring a table back that has ended, unless a vacuum may have taken what it held."""
-    _check_own_name(state, "bring back")
+def undrop(state: TableState, *, with_stream: bool = False) -> tuple[Step, ...]:
+    """Bring a table back that has ended, unless a vacuum may have taken what it held.
+
+    Tables of a stream come back only together with it.
+    """
+    if not with_stream:
+        _check_own_name(state, "bring back")
     if state.removed:
         raise TableNotFoundError(state.name, vacuumed=True)
     return (Undropped(),) if state.dropped else ()

@@ -23,6 +23,7 @@ __all__ = [
     "Batches",
     "BatchesImage",
     "Begun",
+    "Closed",
     "Ended",
     "Intent",
     "Item",
@@ -31,6 +32,7 @@ __all__ = [
     "apply_batch_change",
     "batches_image",
     "begin_batch",
+    "close_batches",
     "end_batch",
     "restore_batches",
 ]
@@ -105,7 +107,13 @@ class Ended(msgspec.Struct, frozen=True, array_like=True, tag="ended"):
     token: str
 
 
-BatchChange = Union[Begun, Ended]  # noqa: UP007 -- resolved by msgspec
+class Closed(msgspec.Struct, frozen=True, array_like=True, tag="closed"):
+    """The stream is about to be dropped, and no write begins any more; or writes may begin again."""
+
+    closed: bool
+
+
+BatchChange = Union[Begun, Ended, Closed]  # noqa: UP007 -- resolved by msgspec
 
 
 @dataclass(frozen=True)
@@ -117,6 +125,7 @@ class Batches:
     done: Mapping[str, TableOutcome] = field(default_factory=dict)
     cursors: Mapping[str, int] = field(default_factory=dict)
     """How far jobs have come, by job and table."""
+    closed: bool = False
 
     def find(self, token: str) -> TableOutcome | None:
         """Find what a write with a token came to, finished or not."""
@@ -140,12 +149,17 @@ class BatchesImage(msgspec.Struct, frozen=True, array_like=True):
     pending: tuple[tuple[int, Intent], ...]
     done: tuple[TableOutcome, ...]
     cursors: dict[str, int]
+    closed: bool = False
 
 
 def batches_image(batches: Batches) -> BatchesImage:
     """Return the writes of a stream as they are stored."""
     return BatchesImage(
-        batches.number, tuple(batches.pending.values()), tuple(batches.done.values()), dict(batches.cursors)
+        batches.number,
+        tuple(batches.pending.values()),
+        tuple(batches.done.values()),
+        dict(batches.cursors),
+        batches.closed,
     )
 
 
@@ -153,7 +167,7 @@ def restore_batches(image: BatchesImage) -> Batches:
     """Return the writes of a stream that were stored."""
     pending = {intent.token: (number, intent) for number, intent in image.pending}
     done = {outcome.token: outcome for outcome in image.done}
-    return Batches(image.number, pending, done, image.cursors)
+    return Batches(image.number, pending, done, image.cursors, image.closed)
 
 
 def begin_batch(batches: Batches | None, intent: Intent) -> Sequence[BatchChange]:
@@ -167,6 +181,11 @@ def begin_batch(batches: Batches | None, intent: Intent) -> Sequence[BatchChange
                 f"another job has moved on with {move.cursor}. Nothing was written twice; run the job again."
             )
     return (Begun(intent),)
+
+
+def close_batches(batches: Batches | None, *, closed: bool) -> Sequence[BatchChange]:
+    """Let no more writes begin, or let them begin again."""
+    return () if (batches or Batches()).closed == closed else (Closed(closed),)
 
 
 def end_batch(batches: Batches | None, token: str) -> Sequence[BatchChange]:
@@ -190,6 +209,8 @@ def apply_batch_change(batches: Batches | None, change: BatchChange) -> Batches:
             while len(done) > REMEMBERED:
                 del done[next(iter(done))]
             return replace(before, pending=left, done=done)
+        case Closed(closed=closed):
+            return replace(before, closed=closed)
 
 
 def _outcome(number: int, intent: Intent) -> TableOutcome:

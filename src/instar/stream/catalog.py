@@ -27,6 +27,8 @@ __all__ = [
     "CatalogImage",
     "JobDone",
     "StreamCreated",
+    "StreamDropped",
+    "StreamUndropped",
     "TableForgotten",
     "TableRecord",
     "TablesAdded",
@@ -76,6 +78,17 @@ class StreamCreated(msgspec.Struct, frozen=True, array_like=True, tag="created")
     time: int
     version: str
     schema: Schema
+    key: str | None = None
+
+
+class StreamDropped(msgspec.Struct, frozen=True, array_like=True, tag="dropped"):
+    """A stream ends; its tables are dropped after that."""
+
+    at: int
+
+
+class StreamUndropped(msgspec.Struct, frozen=True, array_like=True, tag="undropped"):
+    """A stream that had ended is back, with its tables."""
 
 
 class VersionAdded(msgspec.Struct, frozen=True, array_like=True, tag="version"):
@@ -105,7 +118,9 @@ class JobDone(msgspec.Struct, frozen=True, array_like=True, tag="job"):
     value: str
 
 
-CatalogChange = Union[StreamCreated, VersionAdded, TablesAdded, TableForgotten, JobDone]  # noqa: UP007 -- resolved by msgspec
+CatalogChange = Union[  # noqa: UP007 -- resolved by msgspec
+    StreamCreated, StreamDropped, StreamUndropped, VersionAdded, TablesAdded, TableForgotten, JobDone
+]
 
 
 @dataclass(frozen=True)
@@ -121,6 +136,14 @@ class Catalog:
     settings: Mapping[str, str]
     counter: int = 0
     """The number of the next table."""
+    dropped_at: int | None = None
+    """When the stream was dropped, in milliseconds; None if it was not."""
+    own_key: str | None = None
+
+    @property
+    def key(self) -> str:
+        """What the keys of its other journals end in: its name, unless it is not the first that has it."""
+        return self.own_key or self.name
 
     @property
     def name(self) -> str:
@@ -177,6 +200,8 @@ class CatalogImage(msgspec.Struct, frozen=True, array_like=True):
     tables: tuple[TableRecord, ...]
     settings: dict[str, str]
     counter: int
+    dropped_at: int | None = None
+    key: str | None = None
 
 
 def image_of(catalog: Catalog) -> CatalogImage:
@@ -191,6 +216,8 @@ def image_of(catalog: Catalog) -> CatalogImage:
         tuple(catalog.tables.values()),
         dict(catalog.settings),
         catalog.counter,
+        catalog.dropped_at,
+        catalog.own_key,
     )
 
 
@@ -205,6 +232,8 @@ def restore(image: CatalogImage) -> Catalog:
         {record.name: record for record in image.tables},
         image.settings,
         image.counter,
+        image.dropped_at,
+        image.key,
     )
 
 
@@ -220,10 +249,15 @@ def apply_change(catalog: Catalog | None, name: str, change: CatalogChange) -> C
             History.start(change.schema),
             {},
             {},
+            own_key=change.key,
         )
     if catalog is None:
         raise ValueError(f"a change of stream {name}, which was never created")
     match change:
+        case StreamDropped(at=at):
+            return replace(catalog, dropped_at=at)
+        case StreamUndropped():
+            return replace(catalog, dropped_at=None)
         case VersionAdded(version=text, schema=schema, merged=merged):
             history = catalog.history
             if merged is not None:

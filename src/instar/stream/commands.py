@@ -49,14 +49,15 @@ def create_stream(
     time: str,
     kinds: Mapping[str, str],
 ) -> Sequence[CatalogChange]:
-    """Begin a stream under a name that is free."""
-    if catalog is not None:
+    """Begin a stream under a name that is free. What it keeps is apart from what a stream before it kept."""
+    if catalog is not None and catalog.dropped_at is None:
         raise StreamExistsError(name)
     layout = plan_layout(name, kinds)
     numbered = number_schema(schema, (), count(1))
     column = check_time_column(numbered, time)
     periods = {kind.value: str(period) for kind, period in layout.periods.items()}
-    return (StreamCreated(stream_id, periods, column.id, str(as_version(version)), numbered),)
+    key = None if catalog is None else stream_id
+    return (StreamCreated(stream_id, periods, column.id, str(as_version(version)), numbered, key),)
 
 
 def check_time_column(schema: Schema, time: str) -> Field:

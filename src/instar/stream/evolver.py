@@ -125,10 +125,15 @@ class StreamEvolver:
         self._holder = holder or f"{services.author()}/{services.new_id()[:8]}"
         self._batch = batch
         self._lead_ms = lead_ms
-        self._journal: Journal[EvolverState, EvolutionChange] = Journal(
-            services, _EVOLVER + handle.name, _CODEC
-        )
+        self._own: Journal[EvolverState, EvolutionChange] | None = None
         self._fence: int | None = None
+
+    @property
+    def _journal(self) -> Journal[EvolverState, EvolutionChange]:
+        if self._own is None:
+            key = _EVOLVER + self._handle.known().key
+            self._own = Journal(self._handle.services, key, _CODEC)
+        return self._own
 
     @property
     def stream(self) -> str:
@@ -322,7 +327,7 @@ class StreamEvolver:
             log, state = self._handle.find_table(table.name)
             if state is None or not state.is_at(table.name):
                 return self._missing(catalog, table, state)
-            stamp = load_stamp(state, self.stream)
+            stamp = load_stamp(state, catalog)
             if not is_stale(stamp.version, stamp.schema_id, catalog):
                 return _Turn()
             if verdicts.compatible(stamp.schema_id):
@@ -345,9 +350,7 @@ class StreamEvolver:
         if record is None or state is None or state.table_id != record.table_id:
             return _Turn(vanished=True, absent=record is not None)
         gone = record.table_id
-        self._handle.journal.commit(
-            lambda found: () if found is None else forget_table(found, table.name, gone)
-        )
+        self._handle.commit(lambda found: forget_table(found, table.name, gone))
         return _Turn(vanished=True)
 
     def _delete(self, key: str) -> None:

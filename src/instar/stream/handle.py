@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -34,7 +35,7 @@ from instar.table import TableLog, check_table_name
 from instar.table.log.tables import INTERNAL, begin_table, find_log
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from instar.schema import Schema
     from instar.state import Step, TableState
@@ -45,10 +46,11 @@ if TYPE_CHECKING:
 
     _Opened = tuple[TableLog, TableState]
 
-__all__ = ["RowsOf", "StreamHandle", "Target", "list_streams"]
+__all__ = ["RowsOf", "StreamHandle", "Target", "list_streams", "stream_names"]
 
 _CATALOG: Final = f"{INTERNAL}streams/"
 _BATCHES: Final = f"{INTERNAL}batches/"
+_READERS: Final = 16
 
 
 class RowsOf(NamedTuple):
@@ -95,7 +97,8 @@ class StreamHandle:
         self.journal: Journal[Catalog, CatalogChange] = Journal(
             services, _CATALOG + name, _catalog_codec(name)
         )
-        self.batches: Journal[Batches, BatchChange] = Journal(services, _BATCHES + name, _BATCHES_CODEC)
+        self._stream_id: str | None = None
+        self._batches: Journal[Batches, BatchChange] | None = None
         self._targets: dict[str, Target] = {}
         self._readers: dict[str, TableLog] = {}
         self._lock = threading.Lock()
@@ -120,15 +123,22 @@ class StreamHandle:
 
     def known(self) -> Catalog:
         """Return the catalog as of the last look, without a request if there was one."""
-        return self.load() if self.journal.known is None else self.journal.known
+        return self.load() if self.journal.known is None else self._found(self.journal.known)
+
+    def commit(self, decide: Callable[[Catalog], Sequence[CatalogChange]]) -> Catalog:
+        """Commit the changes that `decide` answers for the catalog as of now; the stream must exist."""
+        return self._found(self.journal.commit(lambda catalog: decide(self._found(catalog))))
+
+    @property
+    def batches(self) -> Journal[Batches, BatchChange]:
+        """The writes of the stream, and how far jobs have come."""
+        if self._batches is None:
+            self._batches = Journal(self.services, _BATCHES + self.known().key, _BATCHES_CODEC)
+        return self._batches
 
     def add_version(self, version: str, schema: Schema, *, by_id: bool = False) -> Catalog:
         """Make a version known to everybody; only a version that is new costs a commit."""
-        return self._found(
-            self.journal.commit(
-                lambda catalog: add_version(self._found(catalog), version, schema, by_id=by_id)
-            )
-        )
+        return self.commit(lambda catalog: add_version(catalog, version, schema, by_id=by_id))
 
     def find_version(self, version: str) -> VersionRecord | None:
         """Find a version; if the last look did not show it, look again."""
@@ -145,7 +155,7 @@ class StreamHandle:
         if not fresh and known is not None and known.takes(rows):
             return known
         log, state = self._open(name, place, rows)
-        stamp = load_stamp(state, self.name)
+        stamp = load_stamp(state, self.known())
         is_fit = stamp.schema_id >= rows.schema_id
         if place.kind is Kind.HOURLY and not is_fit:
             # Its schema was set once: rows that need a newer one get a table of their own.
@@ -172,7 +182,7 @@ class StreamHandle:
 
         if decide(state):
             state = log.commit(decide).state
-        stamp = load_stamp(state, self.name)
+        stamp = load_stamp(state, self.known())
         target = Target(
             place,
             log,
@@ -225,7 +235,7 @@ class StreamHandle:
         log, state = find_log(self.services, name)
         if state is not None and state.is_at(name):
             if name not in self.known().tables:
-                load_stamp(state, self.name)
+                load_stamp(state, self.known())
                 self._add_table(name, place, state.table_id, None)
             return log, state
         self._add_table(name, place, self.services.new_id(), None if state is None else state.table_id)
@@ -261,27 +271,42 @@ class StreamHandle:
         return self._add_tables([(name, place, table_id)], replacing)
 
     def _add_tables(self, tables: Sequence[tuple[str, TablePlace, str]], replacing: str | None) -> Catalog:
-        def decide(catalog: Catalog | None) -> Sequence[CatalogChange]:
-            found = self._found(catalog)
-            stamp = found.schema_id, str(found.max_version)
+        def decide(catalog: Catalog) -> Sequence[CatalogChange]:
+            stamp = catalog.schema_id, str(catalog.max_version)
             records = [
                 TableRecord(name, place.kind.value, place.start, table_id, *stamp)
                 for name, place, table_id in tables
             ]
-            return add_tables(found, records, replacing)
+            return add_tables(catalog, records, replacing)
 
-        return self._found(self.journal.commit(decide))
+        return self.commit(decide)
 
     def _found(self, catalog: Catalog | None) -> Catalog:
+        """Return a catalog of the stream that was found first, and not of a later one of its name."""
         if catalog is None:
             raise StreamNotFoundError(self.name)
+        if catalog.dropped_at is not None or self._stream_id not in {None, catalog.stream_id}:
+            raise StreamNotFoundError(self.name, dropped=True)
+        self._stream_id = catalog.stream_id
         return catalog
 
 
-def list_streams(services: Services) -> list[str]:
-    """Return the names of the streams of a store, in order."""
+def stream_names(services: Services) -> list[str]:
+    """Return the names that streams have or had, in order."""
     prefix = services.log_prefix + _CATALOG
     return [key.removeprefix(prefix) for key in services.consensus.keys(prefix)]
+
+
+def list_streams(services: Services) -> list[str]:
+    """Return the names of the streams of a store, in order, reading one log of each."""
+
+    def exists(name: str) -> bool:
+        catalog = StreamHandle(services, name).journal.refresh()
+        return catalog is not None and catalog.dropped_at is None
+
+    names = stream_names(services)
+    with ThreadPoolExecutor(_READERS) as pool:
+        return [name for name, there in zip(names, pool.map(exists, names), strict=True) if there]
 
 
 def _catalog_codec(name: str) -> Codec[Catalog, CatalogChange]:

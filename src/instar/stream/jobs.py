@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from instar.schema import Schema
     from instar.state import Step, TableState
     from instar.stream.batches import Item
-    from instar.stream.catalog import Catalog, TableRecord
+    from instar.stream.catalog import TableRecord
     from instar.stream.handle import StreamHandle
     from instar.stream.period import Period
     from instar.stream.routing import TablePlace
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 __all__ = ["CopyPlan", "Copying", "archive_tables", "close_day", "copy_in_process", "repartition_tables"]
 
 _NEVER: Final = -1
+_JOBS: Final = {"repartition": Kind.REPARTITIONED, "eod": Kind.EOD, "archive": Kind.ARCHIVE}
 FOREVER: Final = 2**62
 """A time that every row comes before: jobs give every row that has a time its place."""
 
@@ -117,10 +118,8 @@ def repartition_tables(handle: StreamHandle, by: str, copy: Copying) -> StreamCo
         raise UsageError(
             f"the tables of `{handle.name}` are repartitioned by `{name}` already, not by `{by}`"
         )
-    handle.journal.commit(
-        lambda found: () if found is None else set_setting(found, REPARTITION_BY, str(field.id))
-    )
-    return _copy_new(handle, "repartition", Kind.REPARTITIONED, Span(), field.id, copy)
+    handle.commit(lambda found: set_setting(found, REPARTITION_BY, str(field.id)))
+    return _copy_new(handle, "repartition", Span(), field.id, copy)
 
 
 def close_day(handle: StreamHandle, day: int, copy: Copying) -> StreamCommit:
@@ -129,7 +128,7 @@ def close_day(handle: StreamHandle, day: int, copy: Copying) -> StreamCommit:
     period = catalog.layout.period(Kind.EOD)
     if period.start_of(day) != day:
         raise UsageError(f"an end-of-day table of `{handle.name}` holds {period}: name the beginning of one")
-    return _copy_new(handle, "eod", Kind.EOD, Span(day, period.end_of(day)), catalog.time, copy)
+    return _copy_new(handle, "eod", Span(day, period.end_of(day)), catalog.time, copy)
 
 
 def archive_tables(handle: StreamHandle, before: int, copy: Copying, *, drop_days: bool) -> StreamCommit:
@@ -138,24 +137,25 @@ def archive_tables(handle: StreamHandle, before: int, copy: Copying, *, drop_day
     catalog.layout.period(Kind.ARCHIVE)
     period = catalog.layout.period(Kind.REGULAR)
     span = Span(None, period.start_of(before))
-    done = _copy_new(handle, "archive", Kind.ARCHIVE, span, catalog.time, copy)
-    if drop_days:
-        for record in records_in(handle.load(), Kind.REGULAR, span):
-            _drop_archived(handle, record)
-    return done
+    done = _copy_new(handle, "archive", span, catalog.time, copy)
+    if not drop_days:
+        return done
+    dropped: list[str] = []
+    kept: list[str] = []
+    for record in records_in(handle.load(), Kind.REGULAR, span):
+        (dropped if _drop_archived(handle, record) else kept).append(record.name)
+    return done._replace(dropped=tuple(dropped), kept=tuple(kept))
 
 
-def _copy_new(handle: StreamHandle, job: str, kind: Kind, span: Span, by: int, copy: Copying) -> StreamCommit:
+def _copy_new(handle: StreamHandle, job: str, span: Span, by: int, copy: Copying) -> StreamCommit:
     held = hold_tables(handle, Kind.REGULAR, span)
     try:
-        return _copy_held(handle, held, job, kind, by, copy)
+        return _copy_held(handle, held, job, by, copy)
     finally:
         held.release()
 
 
-def _copy_held(
-    handle: StreamHandle, held: HeldTables, job: str, kind: Kind, by: int, copy: Copying
-) -> StreamCommit:
+def _copy_held(handle: StreamHandle, held: HeldTables, job: str, by: int, copy: Copying) -> StreamCommit:
     batches = handle.batches.known or Batches()
     catalog = held.catalog
     moved = []
@@ -169,31 +169,28 @@ def _copy_held(
         if upto > seen:
             after[table_id] = seen
             new.append(table)
-            versions.update(load_stamp(table.state, handle.name).versions)
+            versions.update(load_stamp(table.state, catalog).versions)
             moved.append(Move(_cursor(job, table_id), seen, upto))
     if not moved:
         return StreamCommit(catalog.max_version, 0, ())
     rows = RowsOf(tuple(sorted(versions)), catalog.schema_id)
     plans, mixed = plan_new(handle, catalog, new, catalog.schema, after)
-    plan = CopyPlan(held, plans, mixed, catalog.schema, kind, by, rows)
+    plan = CopyPlan(held, plans, mixed, catalog.schema, _JOBS[job], by, rows)
     with ExitStack() as leases:
         items, count = copy(handle, plan, leases)
         return commit_items(handle, catalog.max_version, items, count, None, moved)
 
 
-def _drop_archived(handle: StreamHandle, record: TableRecord) -> None:
-    """Drop a table if every row of it is in the archive; one that was written to since stays.
+def _drop_archived(handle: StreamHandle, record: TableRecord) -> bool:
+    """Drop a table if every kind of table that jobs fill has all of its rows; otherwise it stays.
 
-    So does one that the other jobs have begun with, and have not copied to the end.
+    A job that never ran counts too: it could not find the rows any more.
     """
     name, table_id = record.name, record.table_id
     finish_pending(handle)
-    catalog = handle.known()
-    jobs = ["archive"]
-    jobs += ["repartition"] if REPARTITION_BY in catalog.settings else []
-    jobs += ["eod"] if _was_closed(catalog, record) else []
+    periods = handle.known().layout.periods
     cursors = (handle.batches.known or Batches()).cursors
-    copied = [cursors.get(_cursor(job, table_id), _NEVER) for job in jobs]
+    copied = [cursors.get(_cursor(job, table_id), _NEVER) for job, kind in _JOBS.items() if kind in periods]
     log, _ = handle.find_table(name)
 
     def decide(state: TableState | None) -> tuple[Step, ...]:
@@ -204,24 +201,11 @@ def _drop_archived(handle: StreamHandle, record: TableRecord) -> None:
     try:
         dropped = log.commit(decide).entry is not None
     except TableNotFoundError:
-        return
+        return True
     if dropped:
         handle.forget(name)
-        handle.journal.commit(lambda found: () if found is None else forget_table(found, name, table_id))
-
-
-def _was_closed(catalog: Catalog, record: TableRecord) -> bool:
-    """Whether there is an end-of-day table for times of a regular table."""
-    period = catalog.layout.periods.get(Kind.EOD)
-    if period is None or record.start is None:
-        return False
-    end = catalog.layout.period(Kind.REGULAR).end_of(record.start)
-    at = period.start_of(record.start)
-    while at < end:
-        if catalog.layout.table_name(Kind.EOD, at) in catalog.tables:
-            return True
-        at = period.end_of(at)
-    return False
+        handle.commit(lambda found: forget_table(found, name, table_id))
+    return dropped
 
 
 def _cursor(job: str, table_id: str) -> str:

@@ -13,7 +13,7 @@ import msgspec
 
 from instar.compat.protobuf import columns
 from instar.compat.protobuf.model import Encoding
-from instar.errors import StreamNotFoundError, UsageError, VersionConflictError
+from instar.errors import UsageError, VersionConflictError
 from instar.schema import Field, List, Map, Schema, Struct, Type
 from instar.schema.schema import number_fields
 from instar.stream.commands import add_version, set_setting
@@ -55,16 +55,7 @@ def quarantine_name(stream: str) -> str:
 
 def add_protobuf(handle: StreamHandle, version: str, encoding: Encoding) -> Catalog:
     """Make a version known to everybody, with its descriptors, in one commit."""
-
-    def decide(catalog: Catalog | None) -> Sequence[CatalogChange]:
-        if catalog is None:
-            raise StreamNotFoundError(handle.name)
-        return plan_protobuf(catalog, version, encoding)
-
-    found = handle.journal.commit(decide)
-    if found is None:
-        raise StreamNotFoundError(handle.name)
-    return found
+    return handle.commit(lambda catalog: plan_protobuf(catalog, version, encoding))
 
 
 def plan_protobuf(catalog: Catalog, version: str, encoding: Encoding) -> Sequence[CatalogChange]:

@@ -188,12 +188,13 @@ def load_states(handle: StreamHandle, records: Iterable[TableRecord]) -> list[tu
     So is a table of somebody else that stands where the stream's own would be: a write has said so.
     """
     listed = list(records)
+    catalog = handle.known()
     with ThreadPoolExecutor(_READERS) as pool:
         states = list(pool.map(lambda record: handle.newest(record.name), listed))
     return [
         (record, state)
         for record, state in zip(listed, states, strict=True)
-        if state is not None and _is_own(handle, state)
+        if state is not None and _is_own(catalog, state)
     ]
 
 
@@ -202,9 +203,9 @@ def _is_ahead(state: TableState, catalog: Catalog) -> bool:
     return stamp is not None and stamp.schema_id > catalog.schema_id
 
 
-def _is_own(handle: StreamHandle, state: TableState) -> bool:
+def _is_own(catalog: Catalog, state: TableState) -> bool:
     stamp = find_stamp(state)
-    return stamp is not None and stamp.stream == handle.name
+    return stamp is not None and stamp.stream_id == catalog.stream_id
 
 
 def _agreeing(

@@ -34,6 +34,7 @@ class Stamp(NamedTuple):
     versions: tuple[Version, ...]
     schema_id: int
     fence: int
+    stream_id: str
 
 
 def find_stamp(state: TableState) -> Stamp | None:
@@ -48,6 +49,7 @@ def find_stamp(state: TableState) -> Stamp | None:
         tuple(as_version(version) for version in versions),
         int(options[_SCHEMA]),
         int(options.get(_FENCE, 0)),
+        str(options[_STREAM_ID]),
     )
 
 
@@ -56,13 +58,14 @@ def dataset_name(state: TableState) -> str:
     return state.name.rpartition("/")[0] if _STREAM in state.labels else state.name
 
 
-def load_stamp(state: TableState, stream: str) -> Stamp:
+def load_stamp(state: TableState, catalog: Catalog) -> Stamp:
     """Read the stamp of a table that must belong to a stream."""
     stamp = find_stamp(state)
-    if stamp is None or stamp.stream != stream:
+    if stamp is None or stamp.stream_id != catalog.stream_id:
         whose = "no stream" if stamp is None else f"stream `{stamp.stream}`"
+        whose += ", which was dropped" if stamp is not None and stamp.stream == catalog.name else ""
         raise ConflictError(
-            f"table `{state.name}` belongs to {whose}, and stream `{stream}` needs its name. "
+            f"table `{state.name}` belongs to {whose}, and stream `{catalog.name}` needs its name. "
             "Rename the table, or drop it."
         )
     return stamp
@@ -107,7 +110,7 @@ def stamp_table(
     Nothing ever goes back. Without `evolve`, only the versions are noted. `fence` is the number of the
     evolver's leadership: a table that a later leader has stamped refuses an earlier one.
     """
-    stamp = load_stamp(state, catalog.name)
+    stamp = load_stamp(state, catalog)
     if fence is not None and fence < stamp.fence:
         raise LeadershipLostError(catalog.name, f"leader {stamp.fence}")
     steps: list[Step] = []

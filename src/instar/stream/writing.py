@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeVar
 import msgspec
 from msgspec.structs import replace
 
-from instar.errors import ConflictError, CorruptTableError, StorageError, TableNotFoundError
+from instar.errors import (
+    ConflictError,
+    CorruptTableError,
+    StorageError,
+    StreamNotFoundError,
+    TableNotFoundError,
+)
 from instar.schema import plan_migration
+from instar.state.table_state import TOKEN_WINDOW
 from instar.storage.frame import decode_frame, encode_frame
 from instar.stream.batches import MOST_BEHIND, Intent, Item, begin_batch, end_batch
 from instar.stream.handle import RowsOf
@@ -20,7 +27,7 @@ from instar.stream.version import as_version
 from instar.table import PartWriter, begin_write
 from instar.table.log.part_set import WrittenPart
 from instar.table.read.rows import read_written
-from instar.table.write.append import resume_write
+from instar.table.write.append import INLINE_PARTS, resume_write
 from instar.table.write.rows import ATTEMPTS
 from instar.table.write.store import StoringPlan, store_parts
 
@@ -30,7 +37,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from instar.schema import Schema
-    from instar.stream.batches import Batches, Move, TableOutcome
+    from instar.state import TableState
+    from instar.stream.batches import BatchChange, Batches, Move, TableOutcome
     from instar.stream.catalog import VersionRecord
     from instar.stream.handle import StreamHandle, Target
     from instar.stream.period import Period
@@ -68,6 +76,10 @@ class StreamCommit(NamedTuple):
     """How many rows were written; a row counts once, however many tables have it."""
     tables: tuple[str, ...]
     """The tables that got rows."""
+    dropped: tuple[str, ...] = ()
+    """The tables that an archiving job dropped, as it was told to."""
+    kept: tuple[str, ...] = ()
+    """Those that it was told to drop and kept: a job has rows of them left to copy."""
 
 
 class Written(NamedTuple):
@@ -203,7 +215,17 @@ def commit_items(
     if batches is not None:
         _finish_laggards(handle, batches)
     intent = _spilled(handle, Intent(given, str(version), count, tables, tuple(items), moved=tuple(moved)))
-    handle.batches.commit(lambda batches: begin_batch(batches, intent))
+
+    def begin(batches: Batches | None) -> Sequence[BatchChange]:
+        if batches is not None and batches.closed:
+            raise StreamNotFoundError(handle.name, dropped=True)
+        for item in items:
+            handle.services.leases.check(
+                item.write_id
+            )  # from here on, whoever vacuums finishes the write first
+        return begin_batch(batches, intent)
+
+    handle.batches.commit(begin)
     recorded = handle.batches.known
     found = None if recorded is None else recorded.find(given)
     if found is None:
@@ -259,29 +281,62 @@ def finish(handle: StreamHandle, token: str) -> None:
 
 
 def append_item(handle: StreamHandle, item: Item, token: str | None, version: Version) -> None:
-    """Give one table its rows; if it was dropped meanwhile, they go to a new table in its place."""
+    """Give one table its rows; if it was dropped meanwhile, they go to a new table in its place.
+
+    With a token the write is recorded, so it may be that others have finished it long ago: that the table
+    does not show it any more, because it was dropped or had many writes since, is no reason to repeat it.
+    """
+
+    def is_finished(state: TableState) -> bool:
+        return token is not None and len(state.tokens) >= TOKEN_WINDOW and not _is_pending(handle, token)
+
     try:
         log = handle.open_table(item.name, item.table_id)
-        writer = resume_write(handle.services, log, item.table_id, item.write_id)
-        writer.commit(item.parts, item.schema_id, token=token)
+        log.bind(item.table_id)
+        with ExitStack() as held:
+            if token is None:
+                writer = resume_write(handle.services, log, item.table_id, item.write_id)
+            elif len(item.parts) > INLINE_PARTS:  # more is about to be put
+                writer = held.enter_context(begin_write(handle.services, log))
+            else:
+                writer = resume_write(handle.services, log, item.table_id, handle.services.new_id())
+            writer.commit(item.parts, item.schema_id, token=token, is_done=is_finished)
     except TableNotFoundError:
         handle.forget(item.name)
         _store_again(handle, item, token, version)
 
 
+def _is_pending(handle: StreamHandle, token: str) -> bool:
+    """Whether nobody has finished a write as of now."""
+    batches = handle.batches.refresh()
+    return batches is not None and token in batches.pending
+
+
 def _store_again(handle: StreamHandle, item: Item, token: str | None, version: Version) -> None:
     """Read back what was stored for a table that is gone, and write it to the table that is there now."""
     schema = handle.load().history.schemas[item.stream_schema_id]
-    with ExitStack() as held:
-        written = hold_target(handle, held, item.place, RowsOf((version,), item.stream_schema_id))
+    for _ in range(ATTEMPTS):
+        with ExitStack() as held, suppress(TableNotFoundError):  # dropped again
+            written = hold_target(handle, held, item.place, RowsOf((version,), item.stream_schema_id))
+            if token is not None and not _is_pending(handle, token):
+                return
 
-        def rows() -> Iterator[pa.RecordBatch]:
-            for stored in item.parts:
-                part = WrittenPart(stored.part, 0, schema)
-                yield from read_written(handle.services.blob, part, written.target.schema)
+            def rows(to: Schema = written.target.schema) -> Iterator[pa.RecordBatch]:
+                for stored in item.parts:
+                    yield from read_written(handle.services.blob, WrittenPart(stored.part, 0, schema), to)
 
-        again = list(store_parts(written.plan, rows(), "0"))
-        written.writer.commit(again, written.target.schema_id, token=token)
+            again = list(store_parts(written.plan, rows(), "0"))
+            written.writer.commit(again, written.target.schema_id, token=token)
+            return
+        handle.forget(item.name)
+    raise ConflictError(
+        f"table `{item.name}` was dropped {ATTEMPTS} times while rows were written to it. "
+        + (
+            "Nothing was written; write again."
+            if token is None
+            else "The next look at the stream ends the write."
+        )
+    )
 
 
 def _spilled(handle: StreamHandle, intent: Intent) -> Intent:

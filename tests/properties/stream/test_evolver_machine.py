@@ -142,7 +142,7 @@ class Days:
 
     def check_table(self, catalog: Catalog, name: str, state: TableState) -> None:
         """Check that no stamp goes back, and that hourly tables keep their schema."""
-        stamp = load_stamp(state, NAME)
+        stamp = load_stamp(state, catalog)
         now = Seen(stamp.schema_id, stamp.version, stamp.fence, frozenset(stamp.versions))
         before = self.seen.get((name, state.table_id), now)
         assert now.schema_id >= before.schema_id
@@ -175,7 +175,7 @@ class Days:
             elif not before.running:
                 assert now.period == min(before.period + 1, len(PERIODS_MS) - 1)
             for name, state in found.items():
-                record, stamp = catalog.tables[name], load_stamp(state, NAME)
+                record, stamp = catalog.tables[name], load_stamp(state, catalog)
                 if record.kind != "hourly" and record.number < now.below and now.aims_at(catalog):
                     stale = is_stale(stamp.version, stamp.schema_id, catalog)
                     noticed = not Near().judge(state.history.latest, catalog.schema).compatible

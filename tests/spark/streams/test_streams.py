@@ -227,7 +227,10 @@ def test_jobs_copy_every_row_once(spark: SparkSession, stream: instar.Stream, tm
     assert _rows(stream.read(spark, "repartitioned")) == _rows(stream.read(spark))
     assert str(stream.tables("repartitioned")[0].start) == "2025-03-02"
     assert stream.close_day(spark, "2025-03-01").rows == 48
-    assert stream.archive(spark, before="2025-03-04", drop=True).rows == 144
+    kept = stream.archive(spark, before="2025-03-04", drop=True)
+    assert (kept.rows, len(kept.dropped), len(kept.kept)) == (144, 1, 2)
+    assert [stream.close_day(spark, f"2025-03-0{day}").rows for day in (2, 3)] == [48, 48]
+    assert len(stream.archive(spark, before="2025-03-04", drop=True).dropped) == 2
     assert len(stream.tables("regular")) == 2
     assert stream.read(spark).count() + stream.read(spark, "archive").count() == 240
     assert stream.read(spark, "archive", start="2025-03-03").count() == 48

@@ -187,3 +187,16 @@ def test_a_cell_is_as_long_as_a_table(period: str, lines: list[str]) -> None:
     start = date(2026, 1 if period == "1y" else 2, 1)
     drawn = str(draw_calendar([(start, as_version("v1"))], [as_version("v1")], period))
     assert drawn.splitlines()[:-1] == lines
+
+
+def test_a_stream_is_dropped_if_somebody_says_yes_and_comes_back(lake: str) -> None:
+    """Without an answer nothing happens; what was dropped is not listed, and comes back with its rows."""
+    assert instar("stream", "drop", "clicks", "-s", lake).returncode != 0
+    assert _json("stream", "list", "-s", lake)
+    assert _json("stream", "drop", "clicks", "--yes", "-s", lake) == {"dropped": "clicks"}
+    assert (_json("stream", "list", "-s", lake), _json("tables", "-s", lake)) == ([], [])
+    assert _json("evolver", "status", "-s", lake) == []
+    again = instar("stream", "drop", "clicks", "--yes", "-s", lake)
+    assert (again.returncode, "was dropped" in again.stderr) == (3, True)
+    assert "with 4 tables" in instar("stream", "undrop", "clicks", "-s", lake).stdout
+    assert len(_json("stream", "read", "clicks", "-s", lake)) == 4

@@ -429,7 +429,7 @@ def test_a_deposed_leader_cannot_stamp() -> None:
     stream.evolve(WIDER, version="v0.0.2")
     _evolver(world).run()
     state = TableLog(world.services(), stream.tables("regular")[0].name).load()
-    assert load_stamp(state, NAME).fence == 1
+    assert load_stamp(state, stream._handle.known()).fence == 1
     assert stamp_table(state, old) == ()
     with pytest.raises(LeadershipLostError):
         stamp_table(state, stream._handle.load(), fence=0)

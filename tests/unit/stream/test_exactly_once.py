@@ -10,18 +10,21 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 import instar
-from instar.errors import CommitOutcomeUnknownError, StorageError
+from instar.errors import CommitOutcomeUnknownError, ConflictError, StorageError
 from instar.storage import MemoryConsensus
 from instar.stream import reading
 from instar.stream.writing import finish_pending
 from instar.table import drop_table
 from tests.faults import Faults, UnreliableBlob, UnreliableConsensus
-from tests.streams import DeadError, Mortal, events, make_stream, new_world, open_again, sorted_rows
+from tests.streams import DeadError, Mortal, day, events, make_stream, new_world, open_again, sorted_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from instar.api.stream import Stream
     from instar.state import TableState
     from instar.stream.catalog import TableRecord
+    from tests.tables import World
 
 KINDS = {"regular": "1d", "hourly": "6h"}
 ROWS = 4
@@ -151,13 +154,8 @@ def test_readers_see_no_half_of_a_write_that_is_going_on() -> None:
     assert finish_pending(stream._handle) == 50
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of leases, by the dead
-def test_a_vacuum_finishes_what_was_begun(monkeypatch: pytest.MonkeyPatch) -> None:
-    """It finishes what a dead writer began before it deletes anything, and removes what is left of it."""
-    monkeypatch.setattr("instar.stream.writing.INLINE_BYTES", 0)
-    world = new_world()
-    stream = make_stream(world, KINDS)
-    stream.write(events([1], each=1), version="v0.0.1")
+def _die_in_a_write(world: World) -> None:
+    """Let a writer die as soon as its intent is recorded."""
     mortal = Mortal()
 
     def die(operation: str, key: str) -> None:
@@ -168,11 +166,101 @@ def test_a_vacuum_finishes_what_was_begun(monkeypatch: pytest.MonkeyPatch) -> No
     mortal.faults.after = die
     with suppress(DeadError):
         open_again(world, mortal.services(world)).write(events([1, 0]), version="v0.0.1", token="t")
+
+
+VACUUMS: dict[str, Callable[[instar.Store], object]] = {
+    "store": lambda store: store.vacuum(grace_ms=0),
+    "tables": lambda store: [store.table(name).vacuum(grace_ms=0) for name in store.tables()],
+    "purge": lambda store: [store.table(name).purge(where="amount = 1") for name in store.tables()],
+    "maintenance": lambda store: store.maintenance(grace_ms=0).run_once(),
+}
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of leases, by the dead
+@pytest.mark.parametrize("vacuum", VACUUMS)
+def test_a_vacuum_finishes_what_was_begun(vacuum: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It finishes what a dead writer began before it deletes anything, however long ago that was."""
+    monkeypatch.setattr("instar.stream.writing.INLINE_BYTES", 0)
+    world = new_world()
+    stream = make_stream(world, KINDS)
+    stream.write(events([1], each=1), version="v0.0.1")
+    _die_in_a_write(world)
     assert list(world.blob.list("streams"))
-    store = instar.Store("memory", world.services())
-    store.vacuum(grace_ms=0)
+    world.clock.now += 48 * 60 * 60_000
+    VACUUMS[vacuum](instar.Store("memory", world.services()))
     assert not list(world.blob.list("streams"))
     _check_whole(open_again(world), {1 + ROWS})
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # of leases, by the dead
+@pytest.mark.parametrize("meanwhile", ["archived", "written to"])
+def test_whoever_finishes_a_write_late_doubles_nothing(
+    meanwhile: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Others finish it first; then its tables are dropped, or have so many writes that they forget it."""
+    monkeypatch.setattr("instar.state.table_state.TOKEN_WINDOW", 3)
+    monkeypatch.setattr("instar.stream.writing.TOKEN_WINDOW", 3)
+    world = new_world()
+    stream = make_stream(world, {"regular": "1d", "archive": "1y"})
+    _die_in_a_write(world)
+    slow, seen = Mortal(), list[str]()
+
+    def overtake(operation: str, key: str) -> None:
+        if operation == "append" and not key.startswith("@") and not seen:
+            seen.append(key)
+            if meanwhile == "archived":
+                stream.archive(before=day(-1), drop=True)
+                assert stream.tables("regular") == []
+            else:
+                for number in range(4):
+                    stream.write(events([1, 0], each=1), version="v0.0.1", token=f"t{number}")
+
+    slow.faults.before = overtake
+    finish_pending(open_again(world, slow.services(world))._handle)
+    assert seen
+    stream.archive(before=day(-1))
+    assert stream.snapshot("archive").to_arrow().num_rows == ROWS + (0 if meanwhile == "archived" else 8)
+
+
+def test_a_writer_that_slept_for_too_long_has_written_nothing() -> None:
+    """What it stored may be gone by then, so nothing is recorded; written again, rows are there once."""
+    world = new_world()
+    stream = make_stream(world, KINDS)
+    sleepy, slept = Mortal(), list[str]()
+
+    def sleep(operation: str, key: str) -> None:
+        if operation == "put" and "/parts/" in key and not slept:
+            slept.append(key)
+            world.clock.now += 60 * 60_000
+
+    sleepy.faults.after = sleep
+    writer = open_again(world, sleepy.services(world))
+    with pytest.raises(ConflictError, match="write again"):
+        writer.write(events([1, 0]), version="v0.0.1")
+    _check_whole(stream, {0})
+    writer.write(events([1, 0]), version="v0.0.1")
+    _check_whole(stream, {ROWS})
+
+
+def test_rows_find_a_table_that_is_dropped_again_and_again() -> None:
+    """A write that is recorded is finished by whoever began it, though others drop its table."""
+    world = new_world()
+    stream = make_stream(world, {"regular": "1d", "archive": "1y"})
+    stream.write(events([1, 0], each=1), version="v0.0.1")
+    name = stream.tables("regular")[0].name
+    rival = world.services()
+    harried, dropped = Mortal(), list[str]()
+
+    def drop(operation: str, key: str) -> None:
+        recorded = operation == "append" and (key.startswith("@batches") or (dropped and key == name))
+        if recorded and len(dropped) < 3:
+            dropped.append(key)
+            drop_table(rival, name)
+
+    harried.faults.after = drop
+    open_again(world, harried.services(world)).write(events([1, 0]), version="v0.0.1")
+    assert len(dropped) == 3
+    assert stream.snapshot().to_arrow().num_rows == ROWS + 1
 
 
 def test_a_vacuum_spares_what_a_reader_of_the_stream_holds() -> None:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from instar.stream.reading import HeldTables
 
 KINDS = {"regular": "1d", "repartitioned": "1d", "eod": "1d", "archive": "1y"}
+DROPPING = {"regular": "1d", "repartitioned": "1d", "archive": "1y"}
 SCHEMA = "user string not null, at timestamp, amount int, billed timestamp"
 
 
@@ -76,13 +77,15 @@ def test_a_table_that_was_compacted_is_copied_further() -> None:
 
 def test_days_go_to_the_archive_and_may_then_be_dropped() -> None:
     """The archive has every row once; a day is dropped unless it was written to since."""
-    stream = make_stream(new_world(), KINDS, SCHEMA)
+    stream = make_stream(new_world(), {"regular": "1d", "archive": "1y"}, SCHEMA)
     stream.write(_bills([800, 799, 1], after=0), version="v0.0.1")
     before = sorted_rows(stream.snapshot(end=day(700)).to_arrow())
     assert stream.archive(before=day(700)).rows == 4
-    assert len(stream.tables("regular")) == 3
+    names = tuple(table.name for table in stream.tables("regular"))
+    assert len(names) == 3
     assert sorted_rows(stream.snapshot("archive").to_arrow()) == before
-    assert stream.archive(before=day(700), drop=True).rows == 0
+    done = stream.archive(before=day(700), drop=True)
+    assert (done.rows, done.dropped, done.kept) == (0, names[:2], ())
     assert [table.start for table in stream.tables("regular")] == [day(1).date()]
     stream.write(_bills([800], after=0, each=1), version="v0.0.1")
     assert stream.archive(before=day(700), drop=True).rows == 1
@@ -90,20 +93,22 @@ def test_days_go_to_the_archive_and_may_then_be_dropped() -> None:
     assert len(stream.tables("regular")) == 1
 
 
-def test_a_day_is_not_dropped_before_other_jobs_have_its_rows() -> None:
-    """What was archived stays until it is repartitioned too, and until late rows are in a closed day."""
+@pytest.mark.parametrize("begun", [True, False])
+def test_a_day_is_not_dropped_before_other_jobs_have_its_rows(begun: bool) -> None:
+    """What was archived stays until it is repartitioned and closed too, if those jobs ran before or not."""
     stream = make_stream(new_world(), KINDS, SCHEMA)
     stream.write(_bills([1], after=1), version="v0.0.1")
-    stream.repartition(by="billed")
-    stream.close_day(None, day(1))
+    (regular,) = stream.tables("regular")
+    if begun:
+        stream.repartition(by="billed")
+        stream.close_day(None, day(1))
     stream.write(_bills([1], after=2), version="v0.0.1")
-    stream.archive(before=day(0), drop=True)
-    assert [table.rows for table in stream.tables("regular")] == [4]
+    assert stream.archive(before=day(0), drop=True).kept == (regular.name,)
     stream.repartition(by="billed")
-    stream.archive(before=day(0), drop=True)
+    assert stream.archive(before=day(0), drop=True).kept == (regular.name,)
     assert [table.rows for table in stream.tables("regular")] == [4]
     stream.close_day(None, day(1))
-    stream.archive(before=day(0), drop=True)
+    assert stream.archive(before=day(0), drop=True).dropped == (regular.name,)
     assert stream.tables("regular") == []
     stream.write(_bills([1], after=1), version="v0.0.1")  # so late that its table is another one
     stream.repartition(by="billed")
@@ -133,7 +138,7 @@ def test_a_job_may_die_at_every_request(after: bool) -> None:
     """Started again, it copies what is missing: no row is lost and none is doubled."""
     for at in count(1):
         world = new_world(consensus=MemoryConsensus())
-        stream = make_stream(world, KINDS, SCHEMA)
+        stream = make_stream(world, DROPPING, SCHEMA)
         stream.write(_bills([801, 800], after=0, each=1), version="v0.0.1")
         expected = sorted_rows(stream.snapshot().to_arrow())
         mortal = Mortal(at, after=after)

@@ -170,7 +170,7 @@ def test_r07_a_table_has_one_stamp_which_changes_together_with_its_schema() -> N
         stamping = [each for each in steps if any(isinstance(step, Evolved) for step in each)]
         assert len(stamping) == 2
         assert all(any(isinstance(step, Configured) for step in each) for each in stamping)
-        stamp = load_stamp(_state(world, name), NAME)
+        stamp = load_stamp(_state(world, name), stream._handle.known())
         assert (stamp.version, stamp.schema_id) == ("v0.0.3", 2)
 
 

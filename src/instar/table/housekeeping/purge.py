@@ -7,7 +7,7 @@ all the same, because somebody reads it or because it is not ours to delete, is 
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow.compute as pc
@@ -36,10 +36,13 @@ if TYPE_CHECKING:
 
     from instar.state import Place, TableState
     from instar.table.housekeeping.compaction import Rewrite
+    from instar.table.housekeeping.vacuum import VacuumReport
     from instar.table.log.part_set import WrittenPart
     from instar.table.services import Services
 
 __all__ = ["KeptFile", "PurgeReport", "purge_table"]
+
+_VACUUM: Final = partial(vacuum_table, grace_ms=0)
 
 
 class KeptFile(NamedTuple):
@@ -75,7 +78,7 @@ def purge_table(
     where: str | None = None,
     delete: Callable[[], int] | None = None,
     delete_adopted: bool = False,
-    grace_ms: int = 0,
+    vacuum: Callable[..., VacuumReport] = _VACUUM,
 ) -> PurgeReport:
     """Purge dropped columns, and rows that a condition is true for, which `delete` retracts and counts."""
     state = log.load()
@@ -101,19 +104,21 @@ def purge_table(
         )
     log.checkpoint(clean=True)
     last = log.load()
-    vacuum_table(services, log.key, grace_ms=grace_ms, table_id=state.table_id)
+    vacuum(services, log.key, table_id=state.table_id)
     services.asked.forget(state.table_id)
-    _vacuum_owners(services, last, held, grace_ms)
+    _vacuum_owners(services, last, held, vacuum)
     return _report(services, last, rows, listed, list(held), delete_adopted=delete_adopted)
 
 
-def _vacuum_owners(services: Services, state: TableState, held: Iterable[str], grace_ms: int) -> None:
+def _vacuum_owners(
+    services: Services, state: TableState, held: Iterable[str], vacuum: Callable[..., VacuumReport]
+) -> None:
     """Vacuum the tables that this one is a clone of, if they own files that held what is to go."""
     owners = {table_of(file) for file in held if _is_inside(file)}.intersection(state.origins)
     for key in log_keys(services) if owners else ():
         owner = TableLog(services, key).refresh()
         if owner is not None and owner.table_id in owners and not owner.dropped:
-            vacuum_table(services, key, grace_ms=grace_ms, table_id=owner.table_id)
+            vacuum(services, key, table_id=owner.table_id)
 
 
 def _is_inside(file: str) -> bool:

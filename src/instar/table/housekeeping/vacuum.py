@@ -20,6 +20,7 @@ the oldest rollup that somebody may need. What a clone refers to stays. Why this
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -39,7 +40,10 @@ if TYPE_CHECKING:
     from instar.storage import StoredObject
     from instar.table.services import Services
 
-__all__ = ["VacuumReport", "check_clock", "vacuum_store", "vacuum_table"]
+__all__ = ["Settle", "VacuumReport", "check_clock", "vacuum_store", "vacuum_table"]
+
+Settle = Callable[["TableState"], None]
+"""Makes commits to a table that are certain to come but are not in its log yet, as a stream has them."""
 
 _NO_TABLE: Final = "0" * 32
 """The id of no table: one place for all probes, so that directories of them do not pile up."""
@@ -56,13 +60,19 @@ class VacuumReport(NamedTuple):
 
 
 def vacuum_table(
-    services: Services, key: str, *, grace_ms: int, dry_run: bool = False, table_id: str | None = None
+    services: Services,
+    key: str,
+    *,
+    grace_ms: int,
+    dry_run: bool = False,
+    table_id: str | None = None,
+    settle: Settle | None = None,
 ) -> VacuumReport:
     """Vacuum the table that has a log, dropped or not; the table itself is the same before and after.
 
     With a table's id, only that one is meant, and not a later table of the same name. A table that was
     dropped is kept for the grace period as it was, so that it can be brought back; then a commit says that it
-    cannot any more, and after that it is deleted.
+    cannot any more, and after that it is deleted. `settle` is called once objects are listed.
     """
     log = TableLog(services, key)
     state = log.refresh()
@@ -80,6 +90,8 @@ def vacuum_table(
             state = _give_up(log, oldest)
     gone = state.removed or (dry_run and state.dropped and state.dropped_at <= oldest)
     objects = list(services.blob.list(table_root(state.table_id)))
+    if settle is not None and not dry_run:
+        settle(state)
     sweep = Reach(services, log, state.table_id, gone=gone)
     sweep.reach_clones()
     # These stay as long as the table is there.

@@ -182,7 +182,7 @@ def drop_table(services: Services, name: str) -> None:
     log.commit(lambda state: drop(_check_called(log.check_exists(state), name)))
 
 
-def undrop_table(services: Services, name: str) -> TableLog:
+def undrop_table(services: Services, name: str, *, with_stream: bool = False) -> TableLog:
     """Bring a table back that was dropped, as long as its name is free and no vacuum has taken its files."""
     check_table_name(name)
     log = TableLog(services, name)
@@ -198,12 +198,12 @@ def undrop_table(services: Services, name: str) -> TableLog:
     def back(state: TableState | None) -> TableState:
         if state is None or state.table_id != there.table_id or not state.dropped:
             raise TableExistsError(name)
-        undrop(state)
+        undrop(state, with_stream=with_stream)
         return state
 
     def in_own_log(state: TableState | None) -> tuple[Step, ...]:
         _check_free(services, state, name)
-        return undrop(back(state))
+        return undrop(back(state), with_stream=with_stream)
 
     if there is log:
         log.commit(in_own_log)
@@ -214,7 +214,7 @@ def undrop_table(services: Services, name: str) -> TableLog:
     def if_still_ours(state: TableState | None) -> tuple[Step, ...]:
         if back(state).renaming != name:
             raise TableExistsError(name)
-        return (*undrop(back(state)), Renaming(None))
+        return (*undrop(back(state), with_stream=with_stream), Renaming(None))
 
     there.commit(if_still_ours)
     return there

@@ -122,6 +122,7 @@ class PartWriter:
         expected_upper: int | None = None,
         discard: bool = False,
         takes: Takes | None = None,
+        is_done: Callable[[TableState], bool] | None = None,
     ) -> Committed:
         """Commit what was stored by the plan of this write as one batch."""
         stored = list(stored)
@@ -136,6 +137,7 @@ class PartWriter:
             discard=discard,
             evolved=evolved,
             takes=takes,
+            is_done=is_done,
         )
 
     def append(  # noqa: PLR0913 -- each is something that a write may ask for
@@ -151,6 +153,7 @@ class PartWriter:
         evolved: Schema | None = None,
         takes: Takes | None = None,
         adopted: tuple[str, Callable[[TableState], None]] | None = None,
+        is_done: Callable[[TableState], bool] | None = None,
     ) -> Committed:
         """Append parts as one batch.
 
@@ -160,6 +163,7 @@ class PartWriter:
         With `evolved`, the table evolves to that schema in the same commit, and `schema_id` is its id.
         With `takes`, rows of other parts are retracted, unless others have changed the same parts meanwhile.
         With `adopted`, its key is that of the list of adopted files; it raises if others have made another.
+        With `is_done`, nothing is done if it says so of a state that does not show the token.
         """
         chunks, inline = self._laid_out(parts, schema_id, evolved)
         retractions, sheets, touched = self._taken(takes)
@@ -168,6 +172,8 @@ class PartWriter:
         def decide(state: TableState | None) -> tuple[Step, ...]:
             current = self._check(state)
             if token is not None and current.find_token(token) is not None:
+                return ()
+            if is_done is not None and is_done(current):
                 return ()
             if earliest is not None and earliest < current.upper:
                 raise UpperMismatchError(current.name, expected=earliest, current=current.upper)
