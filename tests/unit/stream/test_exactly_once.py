@@ -208,6 +208,7 @@ def test_whoever_finishes_a_write_late_doubles_nothing(
     def overtake(operation: str, key: str) -> None:
         if operation == "append" and not key.startswith("@") and not seen:
             seen.append(key)
+            finish_pending(stream._handle)
             if meanwhile == "archived":
                 stream.archive(before=day(-1), drop=True)
                 assert stream.tables("regular") == []
