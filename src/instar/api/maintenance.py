@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import InstarError, TableNotFoundError
 from instar.stream.leadership import Leader
-from instar.stream.vacuum import settling, vacuum_streams
+from instar.stream.vacuum import holding, settling, vacuum_streams
 from instar.table import check_clock, vacuum_store, vacuum_table
 from instar.table.housekeeping.compaction import CompactionReport, compact_table
 from instar.table.housekeeping.retention import retain_table
@@ -61,6 +61,7 @@ class Maintenance:
         self._rewrite = rewrite
         self._leader = Leader(services, _KEY, lead_ms=_LEAD_MS)
         self._settle = settling(services)
+        self._hold = holding(services)
 
     def run_once(
         self, *, stop: Event | None = None, tell: Callable[[str, int, int], None] | None = None
@@ -111,7 +112,7 @@ class Maintenance:
                 tell(log.name, done, total)
 
         if state is not None and not state.dropped:
-            kept = retain_table(services, log)
+            kept = retain_table(services, log, hold=self._hold)
             moved = kept.since > kept.before
             compacted = compact_table(services, log, self._rewrite, tell=told)
         freed = vacuum_table(services, name, grace_ms=self._grace_ms, settle=self._settle)

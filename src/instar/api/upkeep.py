@@ -14,7 +14,7 @@ from instar.arguments import checked_methods
 from instar.errors import InstarError, UsageError
 from instar.reporting import RunOutput, reported
 from instar.stream.stamp import dataset_name
-from instar.stream.vacuum import settling
+from instar.stream.vacuum import holding, settling
 from instar.table import VacuumReport, check_clock, vacuum_table
 from instar.table.housekeeping.analyze import analyze_table
 from instar.table.housekeeping.compaction import compact_table, find_goals, find_work
@@ -202,7 +202,7 @@ class TableUpkeep(ABC):
         deleted before it. Readers keep what they hold. Tables whose times are not those of the clock keep all
         of their history; the report says so. With `dry_run`, only the report is made.
         """
-        return retain_table(self._services, self._log, dry_run=dry_run)
+        return retain_table(self._services, self._log, dry_run=dry_run, hold=holding(self._services))
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
         """Delete what nothing can reach any more and is older than the grace period, in milliseconds.

@@ -57,7 +57,15 @@ if TYPE_CHECKING:
     from instar.stream.version import Version
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["CopyPlan", "Copying", "archive_tables", "close_day", "copy_in_process", "repartition_tables"]
+__all__ = [
+    "CopyPlan",
+    "Copying",
+    "archive_tables",
+    "close_day",
+    "copied_up_to",
+    "copy_in_process",
+    "repartition_tables",
+]
 
 _NEVER: Final = -1
 _JOBS: Final = {"repartition": Kind.REPARTITIONED, "eod": Kind.EOD, "archive": Kind.ARCHIVE}
@@ -206,6 +214,12 @@ def _drop_archived(handle: StreamHandle, record: TableRecord) -> bool:
         handle.forget(name)
         handle.commit(lambda found: forget_table(found, name, table_id))
     return dropped
+
+
+def copied_up_to(batches: Batches, table_id: str) -> list[int]:
+    """Return the times up to which jobs have copied a table, for those that have begun with it."""
+    cursors = (batches.cursors.get(_cursor(job, table_id)) for job in _JOBS)
+    return [time for time in cursors if time is not None]
 
 
 def _cursor(job: str, table_id: str) -> str:

@@ -1,4 +1,4 @@
-"""Vacuuming streams: finish what was left unfinished, then delete objects that nothing refers to any more."""
+"""What housekeeping has to know of streams: what is unfinished, what jobs have copied, and what can go."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from instar.errors import StreamNotFoundError
 from instar.stream.batches import Batches
 from instar.stream.evolver import StreamEvolver
 from instar.stream.handle import StreamHandle, stream_names
+from instar.stream.jobs import copied_up_to
 from instar.stream.stamp import find_stamp
 from instar.stream.writing import finish_pending
 from instar.table import VacuumReport
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from instar.state import TableState
     from instar.storage import StoredObject
     from instar.table import Services
     from instar.table.housekeeping.vacuum import Settle
 
-__all__ = ["settling", "vacuum_streams"]
+__all__ = ["holding", "settling", "vacuum_streams"]
 
 _STREAMS: Final = "streams"
 
@@ -42,6 +43,25 @@ def settling(services: Services) -> Settle:
                 finish_pending(handle)
 
     return settle
+
+
+def holding(services: Services) -> Callable[[TableState], int]:
+    """Return what retention asks about a table: up to which time every job that began with it has copied it.
+
+    Rows that come later must not get the times of rows that are copied: a job could not tell them apart.
+    """
+    handles: dict[str, StreamHandle] = {}
+
+    def hold(state: TableState) -> int:
+        stamp = find_stamp(state)
+        cursors = list[int]()
+        if stamp is not None:
+            handle = handles.setdefault(stamp.stream_id, StreamHandle(services, stamp.stream))
+            with suppress(StreamNotFoundError):  # it was dropped
+                cursors = copied_up_to(handle.batches.refresh() or Batches(), state.table_id)
+        return min(cursors, default=state.upper)
+
+    return hold
 
 
 def vacuum_streams(services: Services, *, grace_ms: int, dry_run: bool = False) -> VacuumReport:

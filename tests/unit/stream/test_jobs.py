@@ -190,3 +190,25 @@ def test_a_table_without_anything_new_does_not_stop_a_job() -> None:
     stream.write(_bills([0], after=2), version="v0.0.1")
     assert stream.repartition(by="billed").rows == 2
     assert _same(stream, "repartitioned")
+
+
+def test_retention_waits_for_jobs_that_lag_behind() -> None:
+    """Weeks later, rows that a job has not copied yet are still told from those that it has."""
+    world = new_world()
+    stream = make_stream(world, KINDS, SCHEMA)
+    store = instar.Store("memory", world.services())
+    stream.write(_bills([1], after=1), version="v0.0.1")
+    stream.repartition(by="billed")
+    for _ in range(2):
+        world.clock.now += 1000
+        stream.write(_bills([1], after=2, each=3), version="v0.0.1")
+        world.clock.now += 20 * 24 * 60 * 60_000
+        assert store.maintenance().run_once().failures == ()
+        table = store.table(stream.tables("regular")[0].name)
+        table.compact(full=True)
+    assert stream.repartition(by="billed").rows == 6
+    assert _same(stream, "repartitioned")
+    stream.write(_bills([1], after=1), version="v0.0.1")
+    stream.repartition(by="billed")
+    world.clock.now += 20 * 24 * 60 * 60_000
+    assert table.retain().since == table.upper - 1

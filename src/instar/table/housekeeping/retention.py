@@ -13,6 +13,8 @@ from instar.state import Appended
 from instar.table.write.append import move_since
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from instar.state import TableState
     from instar.table.log.table_log import TableLog
     from instar.table.services import Services
@@ -39,8 +41,17 @@ class RetentionReport(NamedTuple):
     """Why the table keeps all of its history, if it does."""
 
 
-def retain_table(services: Services, log: TableLog, *, dry_run: bool = False) -> RetentionReport:
-    """Move `since` as far as the option `retention` says. It never goes back; readers keep their states."""
+def retain_table(
+    services: Services,
+    log: TableLog,
+    *,
+    dry_run: bool = False,
+    hold: Callable[[TableState], int] | None = None,
+) -> RetentionReport:
+    """Move `since` as far as the option `retention` says. It never goes back; readers keep their states.
+
+    `hold` says which time it must not pass, because somebody needs to tell earlier times from later ones.
+    """
     state = log.load()
     chosen = str({**services.defaults, **state.options}.get("retention", RETENTION))
     if chosen == "off":
@@ -48,7 +59,8 @@ def retain_table(services: Services, log: TableLog, *, dry_run: bool = False) ->
     why = _why_not(services, log, state)
     if why is not None:
         return RetentionReport(state.since, state.since, why)
-    since = max(state.since, min(services.clock() - parse_duration(chosen), state.upper - 1))
+    latest = state.upper - 1 if hold is None else min(state.upper - 1, hold(state))
+    since = max(state.since, min(services.clock() - parse_duration(chosen), latest))
     if since > state.since and not dry_run:
         move_since(log, since)
     return RetentionReport(state.since, since)
