@@ -36,6 +36,9 @@ __all__ = ["ROW", "needed_fields", "read_part"]
 ROW: Final = "_row"
 """The column of positions in the file."""
 
+_SMALL: Final = 1 << 20
+"""A file of at most so many bytes is read sooner than threads are handed their work."""
+
 Source = Union[str, "Path", bytes, pa.Buffer, pa.NativeFile, Any]
 """A path, the bytes of a file, or a file that can be read and sought."""
 
@@ -72,13 +75,14 @@ def read_part(  # noqa: PLR0913 -- each is something that a reader may ask for
         target = target.append(pa.field(ROW, pa.int64(), nullable=False))
     if choice is not None:
         choice.check(part)
-    with _opened(source, part) as file:
+    alone = probe is not None or part.size <= _SMALL
+    with _opened(source, part, alone=alone) as file:
         adopted = None if part.adopted is None else AdoptedColumns(file, part, projected)
         if adopted is None:
             _check_columns(file, projected, stored, part)
         columns = columns if adopted is None else adopted.names
         groups = None if probe is None or adopted is not None else probe.row_groups(file.metadata, written)
-        for first, found in _batches(file, columns, part, choice, groups):
+        for first, found in _batches(file, columns, part, choice, groups, alone=alone):
             if adopted is None:
                 _check_types(found, projected, stored, part)
             mask = None if choice is None else choice.mask(first, found.num_rows)
@@ -182,7 +186,7 @@ def _constant(value: int | None, length: int) -> pa.Array:
 
 
 @contextmanager
-def _opened(source: Source, part: Part) -> Iterator[pq.ParquetFile]:
+def _opened(source: Source, part: Part, *, alone: bool) -> Iterator[pq.ParquetFile]:
     if part.adopted is not None:
         with _opened_adopted(source, part) as file:
             yield file
@@ -192,9 +196,10 @@ def _opened(source: Source, part: Part) -> Iterator[pq.ParquetFile]:
     if isinstance(source, pa.Buffer):
         _check(part, "bytes", part.size, source.size)
         source = pa.BufferReader(source)
-    # Buffered: a store far away is asked for all columns of a row group at once.
+    # Buffered: a store far away is asked for all columns of a row group at once. Small files it sends whole.
+    buffered = part.size > _SMALL and not (alone and isinstance(source, str))
     with _corrupt_if_unreadable(part):
-        file = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=True)
+        file = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=buffered)
     with file:
         _check(part, "rows", part.rows, file.metadata.num_rows)
         named = (file.metadata.metadata or {}).get(KEY.encode(), b"nothing")
@@ -224,6 +229,8 @@ def _batches(
     part: Part,
     choice: RowChoice | None,
     groups: npt.NDArray[np.bool_] | None,
+    *,
+    alone: bool,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
     """Yield rows with the position of the first; row groups of which none is chosen are not read."""
     # Rows come in the pieces that they were written in, which are small enough to hold: many small
@@ -241,8 +248,7 @@ def _batches(
     for run in runs:
         at, end = starts[run[0]] if run else 0, starts[run[-1] + 1] if run else 0
         size = max([1, *sizes]) if part.adopted is None else BATCH_ROWS
-        # One key is found sooner than threads are handed their work.
-        batches = file.iter_batches(size, row_groups=run, columns=columns, use_threads=groups is None)
+        batches = file.iter_batches(size, row_groups=run, columns=columns, use_threads=not alone)
         while True:
             with _corrupt_if_unreadable(part):
                 batch = next(batches, None)

@@ -25,7 +25,7 @@ def check_key(key: str) -> None:
         raise InvalidNameError(key, f"it is longer than {_LONGEST_KEY} bytes")
     if "\\" in key:
         raise InvalidNameError(key, "it has a backslash; separate its parts with `/`")
-    if any(unicodedata.category(character) == "Cc" for character in key):
+    if not key.isprintable() and any(unicodedata.category(character) == "Cc" for character in key):
         raise InvalidNameError(key, "it has a control character")
     for segment in key.split("/"):
         if not segment:

@@ -76,7 +76,7 @@ class Keys:
         numbered = own.append_column(ROW, pa.array(np.arange(batch.num_rows)))
         for at, values in self._sets.items():
             numbered = numbered.filter(pc.is_in(numbered.column(at), value_set=values))
-        if not numbered.num_rows:
+        if not numbered.num_rows or len(self._sets) == len(self._key) == 1:
             return numbered.column(ROW)
         rows = pa.Table.from_batches([numbered.drop_columns([ROW])])
         ranks = rank_rows(pa.concat_tables([rows, self._rows]), self.schema, self._key)
