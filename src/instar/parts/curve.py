@@ -37,10 +37,15 @@ _ALL_BITS: Final = 63
 
 
 class _Axis(NamedTuple):
-    """One field: where it is found, and the sorted, distinct values at which its ranges begin."""
+    """One field: the sorted, distinct values at which its ranges begin, and how far along the axis each is.
+
+    That is by how many of the rows are less. So a field of few values is spread over the whole axis too:
+    otherwise only the last turns of the curve would tell them apart, and every part would have them all.
+    """
 
     field_id: int
     marks: pa.Array
+    places: Numbers
 
 
 class Curve:
@@ -60,7 +65,7 @@ class Curve:
         found = [(field_id, find_column(sample, schema, field_id)) for field_id in field_ids]
         known = [(field_id, column) for field_id, column in found if column is not None]
         ranges = 1 << min(_BITS, _ALL_BITS // max(1, len(known)))
-        return cls([_Axis(field_id, _quantiles(*column, ranges)) for field_id, column in known])
+        return cls([_Axis(field_id, *_quantiles(*column, ranges)) for field_id, column in known])
 
     def positions(self, table: pa.Table, schema: Schema) -> Numbers:
         """Return where on the curve each row lies. The schema has the fields that the curve was fitted to."""
@@ -77,18 +82,23 @@ class Curve:
         own = array if array.type.equals(axis.marks.type) else array.cast(axis.marks.type)
         ranks = _ranks(pa.concat_arrays([axis.marks, own]), type_)
         begins, values = ranks[: len(axis.marks)], ranks[len(axis.marks) :]
-        return np.searchsorted(begins, values, side="right").astype(np.uint64)
+        return axis.places[np.searchsorted(begins, values, side="right")]
 
 
-def _quantiles(array: pa.Array, type_: Type, ranges: int) -> pa.Array:
-    """Return the values that cut an array into ranges of about equal numbers of rows, each value once."""
+def _quantiles(array: pa.Array, type_: Type, ranges: int) -> tuple[pa.Array, Numbers]:
+    """Return the values that cut an array into ranges of about equal numbers of rows, each value once.
+
+    Beside them, where each range lies among all of them; the first of these begins before the first value.
+    """
     length = len(array)
     order, greater = arrange(length, [column_keys(array, type_)])
     cuts = np.unique(np.arange(1, ranges) * length // ranges) if length else np.zeros(0, np.int64)
     groups = np.cumsum(greater)
     cuts = cuts[groups[cuts] > 0]  # nothing is less than the least value, so no range begins there
     _, firsts = np.unique(groups[cuts], return_index=True)
-    return whole(pa.chunked_array([array.take(pa.array(order[cuts[firsts]]))]))
+    cuts = cuts[firsts]
+    places = np.concatenate(([0], cuts * ranges // max(1, length))).astype(np.uint64)
+    return whole(pa.chunked_array([array.take(pa.array(order[cuts]))])), places
 
 
 def _ranks(array: pa.Array, type_: Type) -> npt.NDArray[np.int64]:

@@ -65,6 +65,20 @@ def test_parts_along_the_curve_are_small_in_both_fields() -> None:
         assert opened <= 16
 
 
+@pytest.mark.parametrize("few", [2, 3, 10])
+def test_a_field_of_few_values_counts_as_much_as_one_of_many(few: int) -> None:
+    """A part has hardly more than one of them, and a narrow filter on the other field opens a fraction."""
+    schema = parse_schema_ddl("a int, b double")
+    chance = np.random.default_rng(7)
+    table = pa.table({"a": pa.array(chance.integers(0, few, 64_000), pa.int32()), "b": chance.random(64_000)})
+    order = np.argsort(Curve.fit(table, schema, [1, 2]).positions(table, schema), kind="stable")
+    parts = np.array_split(order, 100)
+    a, b = (table[name].to_numpy() for name in "ab")
+    for value in range(few):
+        assert sum(a[part].min() <= value <= a[part].max() for part in parts) <= 100 / few + 15
+    assert sum(b[part].min() <= 0.5 <= b[part].max() for part in parts) <= 20
+
+
 @given(st.data())
 def test_any_type_that_can_be_sorted_can_be_clustered(data: st.DataObject) -> None:
     """Nulls, NaN, texts, nested values: a row's number does not depend on the rows beside it."""
