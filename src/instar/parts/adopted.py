@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from instar.errors import AdoptedFileError, DataMismatchError, UsageError
+from instar.errors import AdoptedFileError, DataMismatchError
 from instar.parts.conform import Conformer
 from instar.parts.foreign import foreign_schema
 from instar.schema import Decimal, Primitive, Schema, arrow_schema, arrow_type, format_type
@@ -77,21 +77,19 @@ class AdoptedColumns:
 
 def path_value(text: str | None, field: Field) -> pa.Scalar:
     """Return what the path of a file tells of a column."""
-    target = arrow_type(field.type)
+    target, column = arrow_type(field.type), format_path((field.name,))
     if text is None:
         return pa.scalar(None, target)
     if not _may_be_in_path(field.type):
-        raise UsageError(
-            f"column {format_path((field.name,))}: a column that is told by a path cannot be "
-            f"{format_type(field.type)}: make it a string"
-        )
+        reason = f"a column that is told by a path cannot be {format_type(field.type)}: make it a string"
+        raise DataMismatchError(column, reason)
     try:
         if isinstance(field.type, Primitive) and field.type.name == "boolean":
             return pa.scalar({"true": True, "false": False}[text.lower()])
         value = pa.scalar(text).cast(target)
     except (pa.ArrowInvalid, KeyError):
         reason = f"the path says {text!r}, which is not {format_type(field.type)}"
-        raise UsageError(f"column {format_path((field.name,))}: {reason}") from None
+        raise DataMismatchError(column, reason) from None
     return value
 
 

@@ -96,9 +96,20 @@ def path_values(location: str) -> dict[str, str | None]:
     values: dict[str, str | None] = {}
     for segment in location.split("/")[:-1]:
         name, separator, value = segment.partition("=")
-        if separator and name:
-            values[unquote(name)] = None if value == _NULL else unquote(value)
+        if not separator or not name:
+            continue
+        try:
+            name, value = (unquote(text, errors="strict") for text in (name, value))
+        except UnicodeDecodeError:
+            raise _refused(location, f"what stands for bytes in `{segment}` is not UTF-8") from None
+        if name.lower() in map(str.lower, values):
+            raise _refused(location, f"its path tells column `{name}` twice")
+        values[name] = None if value == _NULL else value
     return values
+
+
+def _refused(location: str, why: str) -> UsageError:
+    return UsageError(f"cannot adopt {location}: {why}. Nothing was done; rename the directory")
 
 
 def _local(text: str) -> Iterator[OutsideFile]:
@@ -110,8 +121,13 @@ def _local(text: str) -> Iterator[OutsideFile]:
     try:
         if path.is_file():
             yield _known(path)
-        for folder, folders, names in os.walk(path):
-            folders[:] = sorted(name for name in folders if not _is_hidden(name))
+        above: dict[Path, tuple[str, ...]] = {path: (os.path.realpath(path),)}
+        for folder, folders, names in os.walk(path, followlinks=True):
+            way = above.pop(Path(folder))
+            real = {name: os.path.realpath(Path(folder) / name) for name in folders if not _is_hidden(name)}
+            # A link that leads back to where it is leads on for ever.
+            folders[:] = sorted(name for name in real if real[name] not in way)
+            above |= {Path(folder) / name: (*way, real[name]) for name in folders}
             for name in sorted(names):
                 if name.endswith(_SUFFIXES) and not _is_hidden(name):
                     yield _known(Path(folder) / name)
@@ -120,6 +136,8 @@ def _local(text: str) -> Iterator[OutsideFile]:
 
 
 def _known(path: Path) -> OutsideFile:
+    if not _is_text(str(path)):
+        raise UsageError(f"cannot adopt {str(path)!r}: its path is not UTF-8. Nothing was done; rename it")
     status = path.stat()
     return OutsideFile(str(path), status.st_size, status.st_mtime_ns // 1_000_000)
 
@@ -153,6 +171,11 @@ def _split(url: str) -> tuple[str, str]:
     scheme, _, rest = url.partition("://")
     bucket, _, key = rest.partition("/")
     return f"{scheme}://{bucket}", key
+
+
+def _is_text(path: str) -> bool:
+    """Whether a path can be written down: Python has lone surrogates for bytes that are not UTF-8."""
+    return not any("\ud800" <= character <= "\udfff" for character in path)
 
 
 def _is_hidden(name: str) -> bool:

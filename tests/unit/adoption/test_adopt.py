@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -74,6 +75,57 @@ def test_paths_tell_columns(store: Store, tmp_path: Path) -> None:
     ]
     assert table.explain("day = '2026-11-16'").skipped == 1
     assert table.explain("code is null").skipped == 1
+
+
+@pytest.mark.parametrize(
+    ("folder", "why"),
+    [
+        ("b=__HIVE_DEFAULT_PARTITION__", "not null"),
+        ("b=1/B=2", "`B` twice"),
+        ("b=1/b=1", "`b` twice"),
+        ("b=%FF", "not UTF-8"),
+        ("%ff=1", "not UTF-8"),
+        ("b=one", "which is not int"),
+        ("c=2026-11-15", "cannot be timestamp"),
+        ("d=1", "no such column"),
+    ],
+)
+def test_a_path_that_does_not_fit_is_refused(store: Store, tmp_path: Path, folder: str, why: str) -> None:
+    """A forbidden null, a column that is told twice, and what is no value of its type: the file is named."""
+    (tmp_path / folder).mkdir(parents=True)
+    pq.write_table(pa.table({"a": [1]}), tmp_path / folder / "1.parquet")
+    table = store.create_table("t", "a bigint, b int not null, c timestamp")
+    with pytest.raises(UsageError, match=why) as raised:
+        table.adopt(tmp_path)
+    assert "1.parquet" in str(raised.value)
+    assert table.state.totals.parts == 0
+
+
+def test_a_null_of_a_path_makes_a_column_nullable_if_it_may_evolve(store: Store, tmp_path: Path) -> None:
+    """As a column does that files lack."""
+    (tmp_path / "b=__HIVE_DEFAULT_PARTITION__").mkdir()
+    pq.write_table(pa.table({"a": [1]}), tmp_path / "b=__HIVE_DEFAULT_PARTITION__" / "1.parquet")
+    table = store.create_table("t", "a bigint, b int not null")
+    assert table.adopt(tmp_path, evolve=True).rows == 1
+    assert str(table.schema) == "a bigint, b int"
+
+
+def test_links_are_followed_and_circles_are_not(store: Store, tmp_path: Path) -> None:
+    """A directory may be a link to another, and a name whose bytes are not UTF-8 is refused."""
+    for day in ("in/day=1", "elsewhere"):
+        (tmp_path / day).mkdir(parents=True)
+        pq.write_table(pa.table({"a": [1]}), tmp_path / day / "1.parquet")
+    (tmp_path / "in" / "day=2").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "elsewhere" / "up").symlink_to(tmp_path / "in")
+    table = store.create_table("t", "a bigint, day int")
+    assert table.adopt(tmp_path / "in").files == 2
+    assert sorted(table.to_pandas()["day"]) == [1, 2]
+    assert table.adopt(tmp_path / "in").known == 2
+    unreadable = tmp_path / "in" / os.fsdecode(b"day=\xff")
+    unreadable.mkdir()
+    (unreadable / "1.parquet").touch()
+    with pytest.raises(UsageError, match="not UTF-8"):
+        table.adopt(tmp_path / "in")
 
 
 def test_a_file_is_taken_once(store: Store, tmp_path: Path) -> None:

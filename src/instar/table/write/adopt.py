@@ -237,6 +237,10 @@ def _united(looked: Sequence[_Looked], update: SchemaUpdate, table: TableState |
         for field in update.schema.fields:
             if not field.nullable and field.name.lower() not in given:
                 update.make_nullable(format_path((field.name,)))
+    known = index_fields(update.schema.fields)
+    for field in {known[name.lower()] for one in looked for name, text in one.values.items() if text is None}:
+        if not field.nullable:
+            update.make_nullable(format_path((field.name,)))
     return update.schema
 
 
@@ -251,7 +255,13 @@ def _check_fits(one: _Looked, schema: Schema) -> None:
         if field is None:
             reason = "the table has no such column. Add it first, or adopt with evolve=True"
             raise _misfit(one.file, DataMismatchError(format_path((name,)), reason))
-        path_value(one.values[name], field)
+        if one.values[name] is None and not field.nullable:
+            reason = "the column is not null, and the path has no value for it"
+            raise _misfit(one.file, DataMismatchError(format_path((name,)), reason))
+        try:
+            path_value(one.values[name], field)
+        except DataMismatchError as error:
+            raise _misfit(one.file, error) from error
     rest = tuple(field for field in schema.fields if field not in told.values())
     try:
         Conformer(one.foreign.schema, Schema(rest))
