@@ -97,6 +97,10 @@ class Services:
         self.closing.set()
         for task in list(self._tasks):
             task.join()
+        for turn in self.turns.values():
+            left, turn.left = turn.left, None
+            if left is not None:
+                left()
         self.asked.save()
         self.leases.close()
         self.consensus.close()

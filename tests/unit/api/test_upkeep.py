@@ -90,6 +90,24 @@ def test_a_table_that_does_not_want_it_is_left_alone(store: Store, world: World)
         plain.configure(compact="always")
 
 
+def test_a_table_whose_writer_is_faster_gets_no_rest(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is left alone for some commits only, and what is left then is done when the store is closed."""
+    monkeypatch.setattr(upkeep, "REST", 10**9)
+    monkeypatch.setattr(upkeep, "BEHIND", 32)
+    table = store.create_table("t", "id bigint, v string", options={"compact": "auto"})
+    most = 0
+    for _ in range(8):
+        add(table, 16)
+        most = max(most, table.state.totals.parts)
+        wait(table)
+    assert most < 80
+    monkeypatch.setattr(upkeep, "BEHIND", 10**9)
+    add(table, 40)
+    assert table.state.totals.parts >= 40
+    store.close()
+    assert table._log.load().totals.parts < 16
+
+
 def test_what_goes_wrong_is_logged_and_no_append_fails(
     store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -1,7 +1,7 @@
 """Upkeep: tables with `compact="auto"` merge their small parts in the background of commits, bit by bit.
 
 A writer is never held up or failed by it: it is one thread at most for each table, it rests longer than it
-works, and what goes wrong is logged.
+works unless it falls behind, and what goes wrong is logged.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from instar.table.housekeeping.compaction import compact_table, find_goals, find
 from instar.table.housekeeping.rewrite import rewrite_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from threading import Thread
 
     from instar.state import TableState
@@ -39,7 +39,9 @@ BUDGET_PARTS: Final = 512
 FAN_IN: Final = 8
 """How many small parts are worth a rewrite."""
 REST: Final = 3
-"""How much longer than it worked a table is left alone afterwards."""
+"""How many times the processor time that it took a table is left alone afterwards."""
+BEHIND: Final = 8 * EVERY
+"""After how many commits a table is looked after without a rest: its writer is faster than its upkeep."""
 
 
 @dataclass
@@ -51,6 +53,8 @@ class Turn:
     """The commit after which it was done last."""
     rested_at: float = 0.0
     """When it may be done again."""
+    left: Callable[[], None] | None = None
+    """What it was time for and is not begun: it is done when the store is closed."""
 
 
 class _StoppedError(Exception):
@@ -62,35 +66,38 @@ def keep_up(services: Services, log: TableLog, state: TableState) -> None:
     if {**services.defaults, **state.options}.get("compact") != "auto":
         return
     turn = services.turns.setdefault(state.table_id, Turn(seqno=state.seqno))
-    due = state.seqno % EVERY == 0 or state.seqno - turn.seqno >= EVERY
-    busy = turn.thread is not None and turn.thread.is_alive()
-    if not due or busy or time.monotonic() < turn.rested_at or services.closing.is_set():
+    waited = state.seqno - turn.seqno
+    if services.closing.is_set() or (state.seqno % EVERY and waited < EVERY):
         return
+    turn.left = partial(_tidy, services, log, turn)
+    busy = turn.thread is not None and turn.thread.is_alive()
+    if busy or (time.monotonic() < turn.rested_at and waited < BEHIND):
+        return
+    tidy, turn.left = turn.left, None
     turn.seqno = state.seqno
     try:
-        turn.thread = services.start(lambda: _tidy(services, log, turn))
+        turn.thread = services.start(tidy)
     except RuntimeError:  # the process is about to end, and starts no more threads
         _LOG.debug("no upkeep of `%s`: the process is ending", log.name)
 
 
 def _tidy(services: Services, log: TableLog, turn: Turn) -> None:
-    begun = time.monotonic()
+    begun = time.thread_time()  # others may keep the machine busy: that is no reason to rest
     try:
         compact_table(services, log, _unless_closing(services), choose=partial(_choose, services))
     except _StoppedError:
         pass
     except Exception:  # noqa: BLE001 -- the write is done, and must not fail for what only saves work
         _LOG.warning("upkeep of `%s` failed; it is tried again later", log.name, exc_info=True)
-    now = time.monotonic()
-    turn.rested_at = now + REST * (now - begun)
+    turn.rested_at = time.monotonic() + REST * (time.thread_time() - begun)
 
 
 def _choose(services: Services, state: TableState) -> list[CompactionJob]:
-    """Return the most urgent jobs, until they have as many bytes together as may be rewritten at a time."""
+    """Return the jobs that merge most parts, until they have as many bytes as may be rewritten at a time."""
     goals = find_goals(state)._replace(
         job_bytes=BUDGET_BYTES, job_parts=BUDGET_PARTS, fan_in=FAN_IN, old_schemas=False
     )
-    jobs = find_work(services, state, goals)
+    jobs = sorted(find_work(services, state, goals), key=lambda job: len(job.parts), reverse=True)
     before = accumulate((job.size for job in jobs), initial=0)
     return [job for job, size in zip(jobs, before, strict=False) if size < BUDGET_BYTES]
 
