@@ -68,6 +68,10 @@ class Schema(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
             fields = found.type.fields if isinstance(found.type, Struct) else ()
         return found
 
+    def find_member(self, path: str) -> Field | None:
+        """Find a column or member by its path, in elements of lists and values of maps too."""
+        return _find_member(Struct(self.fields), parse_path(path))
+
     def load_column(self, path: str) -> Field:
         """Return the column or struct member at a path, or say which there are."""
         found = self.find_column(path)
@@ -124,6 +128,21 @@ def number_type(type_: Type, ids: Iterator[int]) -> Type:
         case Map(key=key, value=value, value_nullable=nullable):
             return Map(number_type(key, ids), number_type(value, ids), nullable)
     return type_
+
+
+def _find_member(type_: Type, path: tuple[str, ...], found: Field | None = None) -> Field | None:
+    if not path:
+        return found
+    step, *rest = path
+    match type_:
+        case Struct(fields=members):
+            member = find_field(members, step)
+            return None if member is None else _find_member(member.type, tuple(rest), member)
+        case List(element=inner) if step.lower() == ELEMENT:
+            return _find_member(inner, tuple(rest))
+        case Map(value=inner) if step.lower() == VALUE:
+            return _find_member(inner, tuple(rest))
+    return None
 
 
 def _walk(fields: Iterable[Field], depth: int) -> Iterator[tuple[int, Field]]:

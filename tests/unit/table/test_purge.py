@@ -104,6 +104,21 @@ def test_a_dropped_column_leaves_every_file(tmp_path: Path) -> None:
         assert sorted(table.to_pandas()["n"]) == [0, 1, 2, 3]
 
 
+def test_a_member_and_a_name_that_was_used_again_leave_every_file(tmp_path: Path) -> None:
+    """Dropped members of lists are named by their path; a new column of the old name stays."""
+    with instar.open(tmp_path / "lake") as store:
+        table = store.create_table("t", "name string, l array<struct<x: string, y: int>>")
+        table.append(pa.table({"name": ["plain"], "l": [[{"x": SECRET, "y": 1}]]}))
+        table.append(pa.table({"name": [SECRET], "l": [[{"x": "plain", "y": 2}]]}))
+        table.evolve().drop_column("l.element.x").drop_column("name").commit()
+        table.evolve().add_column("name", "string").commit()
+        table.append(pa.table({"name": ["new"], "l": [[{"y": 3}]]}))
+        assert len(table.purge(columns=["l.element.x"]).files) == 2
+        assert len(table.purge(columns=["name"]).files) == 0
+        assert not [file for file in _holding(tmp_path) if "/log/" not in f"/{file}"]
+        assert [name for name in table.to_pandas()["name"] if name] == ["new"]
+
+
 def test_what_somebody_reads_is_named(tmp_path: Path) -> None:
     """A reader keeps its files, and the report says so; when it has ended, a purge takes them."""
     with instar.open(tmp_path / "lake") as store:

@@ -129,18 +129,17 @@ def _is_inside(file: str) -> bool:
 def _dropped_fields(state: TableState, column: str) -> set[int]:
     """Return the ids of all fields that had this path and are not there any more."""
     history = state.history
-    if history.latest.find_column(column) is not None:
-        raise UsageError(
-            f"`{column}` is a column of `{state.name}`: drop it first, with "
-            f"table.evolve().drop_column({column!r}).commit()"
-        )
     live = frozenset(history.latest.field_ids())
-    found = {
-        field.id for schema in history.schemas if (field := schema.find_column(column)) is not None
-    } - live
-    if not found:
+    had = (schema.find_member(column) for schema in history.schemas)
+    found = {field.id for field in had if field is not None} - live
+    if found:
+        return found
+    if history.latest.find_member(column) is None:
         raise ColumnNotFoundError(column, known=tuple(history.latest.paths()))
-    return found
+    raise UsageError(
+        f"`{column}` is a column of `{state.name}`: drop it first, with "
+        f"table.evolve().drop_column({column!r}).commit()"
+    )
 
 
 def _rewrite(
