@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import InstarError, TableNotFoundError
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
     from instar.table.housekeeping.compaction import Rewrite
 
 __all__ = ["Maintenance", "MaintenanceFailure", "MaintenanceReport"]
+
+_LOG: Final = logging.getLogger("instar.maintenance")
 
 _KEY: Final = f"{INTERNAL}maintenance/store"
 _LEAD_MS: Final = 5 * 60_000
@@ -52,6 +55,10 @@ class MaintenanceReport(NamedTuple):
     """Whether it was asked to stop before all tables had had their turn."""
 
 
+class _StoppedError(Exception):
+    """It was asked to stop in the middle of a table."""
+
+
 class Maintenance:
     """Looks after all tables of a store. Several may run: one leads, and the others stand by."""
 
@@ -68,7 +75,8 @@ class Maintenance:
     ) -> MaintenanceReport:
         """Look after every table once. `tell` hears a table, and how many bytes of it are done, of how many.
 
-        A table that fails does not stop the others. When `stop` is set, the table at hand is finished.
+        A table that fails does not stop the others. When `stop` is set, what is being rewritten is finished;
+        the rest of a table's compaction, and all other tables, are left for another time.
         """
         rival = self._leader.lead()
         if rival is not None:
@@ -79,12 +87,17 @@ class Maintenance:
             if stop is not None and stop.is_set():
                 return report._replace(stopped=True)
             try:
-                report = self._maintain(name, report, tell)
+                report = self._maintain(name, report, stop, tell)
             except TableNotFoundError:
                 continue  # it was dropped meanwhile
-            except InstarError as error:
+            except _StoppedError:
+                return report._replace(stopped=True)
+            except Exception as error:  # noqa: BLE001 -- others shall not suffer for it
                 MAINTENANCE_FAILED.inc()
-                failure = MaintenanceFailure(name, str(error))
+                known = isinstance(error, InstarError)
+                if not known:
+                    _LOG.warning("maintenance of `%s` failed", name, exc_info=True)
+                failure = MaintenanceFailure(name, str(error) if known else repr(error))
                 report = report._replace(failures=(*report.failures, failure))
         # What belongs to no table is known only if all tables can be read.
         for vacuum in () if report.failures else (vacuum_streams, vacuum_store):
@@ -97,7 +110,11 @@ class Maintenance:
         self._leader.resign()
 
     def _maintain(
-        self, name: str, report: MaintenanceReport, tell: Callable[[str, int, int], None] | None
+        self,
+        name: str,
+        report: MaintenanceReport,
+        stop: Event | None,
+        tell: Callable[[str, int, int], None] | None,
     ) -> MaintenanceReport:
         services = self._services
         log = TableLog(services, name)
@@ -110,6 +127,8 @@ class Maintenance:
             self._leader.lead()  # a long compaction renews the lead as it goes
             if tell is not None:
                 tell(log.name, done, total)
+            if stop is not None and stop.is_set() and done < total:
+                raise _StoppedError
 
         if state is not None and not state.dropped:
             kept = retain_table(services, log, hold=self._hold)

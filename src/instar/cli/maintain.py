@@ -10,9 +10,17 @@ import typer
 
 from instar.cli.daemon import MetricsPortOption, serve_metrics, stopping
 from instar.cli.options import ConsensusOption, StoreOption, open_store
-from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json
+from instar.cli.output import (
+    JsonOption,
+    console,
+    format_bytes,
+    format_count,
+    print_json,
+    stderr_console,
+)
 from instar.cli.progress import progress_bars
 from instar.durations import parse_duration
+from instar.errors import InstarError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -42,8 +50,9 @@ def maintain(
     """Let history go, compact and vacuum every table of the store.
 
     A table that fails does not stop the others; once, the exit code is then 1. With --period it runs until it
-    is interrupted or gets SIGTERM: then the table at hand is finished first. Any number may run: one leads,
-    and the others stand by.
+    is interrupted or gets SIGTERM: then what is being rewritten is finished first. If a pass fails, but not
+    the first, its error is printed, and the next one comes as always. Any number may run: one leads, and the
+    others stand by.
 
     Examples:
 
@@ -59,10 +68,16 @@ def maintain(
         maintenance = opened.maintenance(grace_ms=grace_ms)
         passes = 0
         while True:
-            report = maintenance.run_once(stop=stop, tell=tell)
+            try:
+                report = maintenance.run_once(stop=stop, tell=tell)
+            except InstarError as error:
+                if not passes:
+                    raise
+                stderr_console().print(f"error: {error}", soft_wrap=True)
+            else:
+                if pause is None or not report.leader:
+                    _print_report(report, as_json=as_json)
             passes += 1
-            if pause is None or not report.leader:
-                _print_report(report, as_json=as_json)
             if pause is None or stop.is_set() or passes == rounds:
                 break
             if stop.wait(pause * (1 + random.uniform(-jitter, jitter))):  # noqa: S311 -- no secret

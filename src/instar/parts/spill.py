@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from instar.errors import StorageError
 from instar.parts.sort import sort_rows
 
 if TYPE_CHECKING:
@@ -37,6 +38,13 @@ def spill_runs(
     size = 0
 
     def spill() -> None:
+        try:
+            write()
+        except OSError as error:
+            why = f"{error.strerror or error}. Free some of it, or let TMPDIR name another directory"
+            raise StorageError(f"sorting rows on the local disk, in {tempfile.gettempdir()}", why) from error
+
+    def write() -> None:
         if not paths:
             folder = Path(spilled.enter_context(tempfile.TemporaryDirectory(prefix="instar-")))
         else:

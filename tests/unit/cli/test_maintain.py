@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import socket
 import subprocess
@@ -71,3 +72,30 @@ def test_one_leads_and_a_daemon_stops_when_asked(store: str) -> None:
         daemon.kill()
         daemon.wait()
     assert instar("maintain", "--store", store).stdout.startswith("2 tables maintained: ")
+
+
+def test_a_daemon_goes_on_after_a_pass_that_failed(store: str) -> None:
+    """It says what was wrong, and the next pass comes as always; only a first one that fails ends it."""
+    command = ["maintain", "--period", "200ms", "--store", store]
+    daemon = subprocess.Popen(
+        [sys.executable, "-m", "instar", *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert daemon.stdout is not None
+        assert daemon.stderr is not None
+        assert daemon.stdout.readline().startswith("2 tables maintained: ")
+        probes = Path(store, "tables", "0" * 32)
+        shutil.rmtree(probes, ignore_errors=True)
+        probes.touch()  # so that nothing can be written below it
+        assert daemon.stderr.readline().startswith("error: ")
+        probes.unlink()
+        while not daemon.stdout.readline().startswith("2 tables maintained: "):
+            assert daemon.poll() is None
+    finally:
+        daemon.kill()
+        daemon.communicate()
+    for leader in Path(store).glob("log/*maintenance*"):
+        shutil.rmtree(leader)
+    shutil.rmtree(probes, ignore_errors=True)
+    probes.touch()
+    assert instar("maintain", "--period", "1h", "--store", store).returncode != 0

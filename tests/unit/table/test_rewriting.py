@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import resource
+import signal
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -9,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 import instar as library
+from instar.errors import StorageError
 from instar.parts import PartLimits, merge
 from instar.table.housekeeping import rewrite
 
@@ -70,3 +73,21 @@ def test_memory_does_not_grow_with_the_table(
             peaks.append(_peak(lambda table=table: table.compact(full=True)))  # type: ignore[misc]
             assert table.count() == parts * ROWS
     assert peaks[1] < 1.5 * peaks[0]
+
+
+def test_a_local_disk_that_is_full_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table stays as it was, and nothing stays on the disk."""
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    with library.open(tmp_path / "lake") as store:
+        table = _table(store, "t", 6, {"order_by": ["id"]})
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (PIECE // 2, before[1]))
+        try:
+            with pytest.raises(StorageError, match="TMPDIR"):
+                table.compact(full=True)
+        finally:
+            resource.setrlimit(resource.RLIMIT_FSIZE, before)
+        assert table.state.totals.parts == 6
+        assert table.count() == 6 * ROWS
+    assert [path.name for path in tmp_path.iterdir()] == ["lake"]
