@@ -8,7 +8,6 @@ from __future__ import annotations
 import inspect
 import re
 import sys
-import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +15,7 @@ import typer.main
 
 from instar import errors
 from instar.cli.app import app
+from instar.cli.help import readable
 from instar.skipping.registry import BY_SQL, SUBJECTS
 from instar.skipping.sql.calls import SHORTHANDS
 from tools.api_reference import render_reference, table_row
@@ -57,7 +57,7 @@ def commands(command: Any = None, name: str = "instar") -> Iterator[tuple[str, A
 
     Typer keeps the classes of its command tree private, hence `Any`.
     """
-    command = command or typer.main.get_command(app)
+    command = command or readable(typer.main.get_command(app))
     if command.hidden:
         return
     yield name, command
@@ -72,7 +72,7 @@ def render_cli() -> str:
         context = command.context_class(command, info_name=name, **(app.info.context_settings or {}))
         usage = " ".join([name, *command.collect_usage_pieces(context)])
         lines += [f"## {name}", "", "```console", f"$ {usage}", "```", ""]
-        lines += [_markdown(inspect.cleandoc(command.help or "")), ""]
+        lines += [_markdown(command.help or ""), ""]
         records = [param.get_help_record(context) for param in command.get_params(context)]
         if any(records):
             lines += ["| argument or option | meaning |", "|---|---|"]
@@ -82,12 +82,9 @@ def render_cli() -> str:
 
 
 def _markdown(text: str) -> str:
-    """Put what a docstring indents (a tree, an example) between fences."""
+    """Put examples between fences."""
     return re.sub(
-        r"^ {4}.*(\n+ {4}.*)*",
-        lambda block: f"```\n{textwrap.dedent(block[0])}\n```",
-        text,
-        flags=re.MULTILINE,
+        r"^\$ .*(\n\$ .*)*", lambda block: f"\n```console\n{block[0]}\n```", text, flags=re.MULTILINE
     )
 
 

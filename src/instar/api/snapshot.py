@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Self
 
 import pyarrow as pa
 
+from instar.amounts import format_time
 from instar.api.display import snapshot_html
 from instar.api.libraries import check_library
 from instar.arguments import checked_methods
@@ -272,7 +273,7 @@ class Snapshot:
         return found
 
     def _repr_html_(self) -> str:
-        return snapshot_html(self._plan.state.name, self.as_of, self.count(), self.schema)
+        return snapshot_html(self._plan.state.name, self.as_of, self.count(), self.head())
 
     def __repr__(self) -> str:
-        return f"Snapshot({self._plan.state.name!r}, as_of={self.as_of})"
+        return f"Snapshot({self._plan.state.name!r}, as_of={format_time(self.as_of)!r})"

@@ -453,8 +453,12 @@ class Table(TableUpkeep):
         ids = iter(range(state.history.next_field_id, 2**31))
         return Schema(match_by_name(state.history.latest.fields, as_schema(schema).fields, ids))
 
+    def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
+        """Hand the rows of now to whatever reads Arrow streams: `snapshot()` does the same."""
+        return self.snapshot().__arrow_c_stream__(requested_schema)
+
     def __repr__(self) -> str:
         return f"Table({self.name!r})"
 
     def _repr_html_(self) -> str:
-        return table_html(self.state)
+        return table_html(self.state, self.count())

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from instar.amounts import format_bytes, format_count
 from instar.cli.options import ConsensusOption, StoreOption, TableArgument, open_store
-from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json
+from instar.cli.output import JsonOption, console, print_json
 from instar.cli.progress import progress
 from instar.errors import TableNotFoundError, UsageError
 
@@ -42,9 +43,9 @@ def adopt(
 
     Examples:
 
-        instar adopt warehouse/events --table events --create --store lake
+        instar adopt warehouse/events --table events --create
 
-        instar adopt s3://logs/2026/ --table logs --evolve --store s3://lake
+        instar adopt s3://logs/2026/ --table logs --evolve
 
     """
     with open_store(store, consensus) as opened:
@@ -88,7 +89,7 @@ def analyze(
 
     Examples:
 
-        instar analyze events --store lake
+        instar analyze events
 
     """
     with open_store(store, consensus) as opened, progress("analyzing") as tell:

@@ -41,7 +41,7 @@ from instar.cli import (
     tables,
     vacuum,
 )
-from instar.cli.help import readable
+from instar.cli.help import HELP_OPTIONS, readable
 from instar.cli.output import OutputError, error_json, open_output, print_json, stderr_console
 from instar.errors import InstarError, MissingExtraError, disposition
 
@@ -52,7 +52,7 @@ app = typer.Typer(
     epilog="Every command takes --json. Exit codes: 0 done, 1 the answer is no, 74 it could not be written, "
     "130 interrupted; all others: docs/errors.md.",
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    context_settings={"help_option_names": HELP_OPTIONS},
     pretty_exceptions_enable=False,
     rich_markup_mode="rich",
 )
@@ -140,13 +140,15 @@ def root(
 
         instar init lake
 
-        instar import events.csv --table events --create --store lake
+        export INSTAR_STORE=lake
 
-        instar head events --store lake
+        instar import events.csv --table events --create
 
-        instar schema evolve events --add "country string" --rename user=user_id --store lake
+        instar head events
 
-        instar log events --store lake
+        instar schema evolve events --add "country string" --rename user=user_id
+
+        instar log events
 
     """
 

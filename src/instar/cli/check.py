@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 from rich.text import Text
 
+from instar.amounts import format_count
 from instar.cli.annotations import annotate
 from instar.cli.options import ConsensusOption, open_store
-from instar.cli.output import JsonOption, console, format_count, print_json, print_table, working
+from instar.cli.output import JsonOption, console, print_json, print_table, working
 from instar.cli.revisions import at_revision
 from instar.errors import StoreNotFoundError, UsageError
 

@@ -29,11 +29,11 @@ def comment(
 
     Examples:
 
-        instar comment events "One row for each thing that happened" --store lake
+        instar comment events "One row for each thing that happened"
 
-        instar comment events "In cents" --column amount --store lake
+        instar comment events "In cents" --column amount
 
-        instar comment events --store lake
+        instar comment events
 
     """
     with open_store(store, consensus) as opened:

@@ -6,15 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from instar.amounts import format_bytes, format_count
 from instar.cli.options import ConsensusOption, StoreOption, open_store
-from instar.cli.output import (
-    JsonOption,
-    console,
-    format_bytes,
-    format_count,
-    print_json,
-    print_table,
-)
+from instar.cli.output import JsonOption, console, print_json, print_table
 from instar.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -43,9 +37,9 @@ def compact(
 
     Examples:
 
-        instar compact events --dry-run --store lake
+        instar compact events --dry-run
 
-        instar compact events --full --store lake
+        instar compact events --full
 
     """
     with open_store(store, consensus) as opened:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from instar.amounts import format_count
 from instar.cli.daemon import MetricsPortOption, serve_metrics, stopping
 from instar.cli.options import ConsensusOption, StoreOption, open_store
-from instar.cli.output import JsonOption, console, format_count, print_json, print_table, stderr_console
+from instar.cli.output import JsonOption, console, print_json, print_table, stderr_console
 from instar.cli.progress import progress_bars
 from instar.durations import parse_duration
 from instar.errors import InstarError
@@ -53,7 +54,7 @@ def once(
 
     Example:
 
-        instar evolver once --store lake
+        instar evolver once
 
     """
     with open_store(store, consensus) as opened, _progress() as tell:
@@ -84,7 +85,7 @@ def run(
 
     Example:
 
-        instar evolver run --every 1m --metrics-port 9090 --store lake
+        instar evolver run --every 1m --metrics-port 9090
 
     """
     pause = parse_duration(every) / 1000
@@ -119,7 +120,7 @@ def status(
 
     Example:
 
-        instar evolver status --store lake
+        instar evolver status
 
     """
     with open_store(store, consensus) as opened:
@@ -146,7 +147,7 @@ def explain(
 
     Example:
 
-        instar evolver explain billing/events --store lake
+        instar evolver explain billing/events
 
     """
     with open_store(store, consensus) as opened:

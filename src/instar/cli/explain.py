@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from instar.amounts import format_bytes, format_count
 from instar.cli.options import (
     AsOfOption,
     ConsensusOption,
@@ -15,7 +16,7 @@ from instar.cli.options import (
     open_store,
     snapshot_at,
 )
-from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, print_table
+from instar.cli.output import JsonOption, console, print_json, print_table
 
 if TYPE_CHECKING:
     from instar import ScanReport, Table
@@ -40,7 +41,7 @@ def explain(
 
     Examples:
 
-        instar explain events "date_trunc('day', at) = '2026-11-15' and amount > 100" --store lake
+        instar explain events "date_trunc('day', at) = '2026-11-15' and amount > 100"
 
         instar explain events "coalesce(country, 'none') = 'CH'" --parts --json
 

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from instar.amounts import format_bytes, format_count
 from instar.cli.options import ConsensusOption, StoreOption, open_store
-from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json
+from instar.cli.output import JsonOption, console, print_json
 from instar.errors import TableNotFoundError, UsageError
 from instar.files import Format
 
@@ -27,7 +28,13 @@ __all__ = ["import_files", "upsert_files"]
 FilesArgument = Annotated[list[str], typer.Argument(help="Files, directories, patterns or URLs.")]
 TableOption = Annotated[str, typer.Option("--table", "-t", help="The table that gets the rows.")]
 FormatOption = Annotated[
-    Format | None, typer.Option("--format", "-f", help="What the files are, if their names do not tell.")
+    Format | None,
+    typer.Option(
+        "--format",
+        "-f",
+        metavar="FORMAT",
+        help="parquet, csv, json or arrow, if the names of the files do not tell.",
+    ),
 ]
 EvolveOption = Annotated[
     bool, typer.Option("--evolve", help="Add missing columns, and widen those that are too narrow.")
@@ -94,9 +101,9 @@ def import_files(  # noqa: PLR0913 -- options of a command
 
     Examples:
 
-        instar import events.parquet --table events --create --order-by at --store lake
+        instar import events.parquet --table events --create --order-by at
 
-        instar import new/*.csv --table events --evolve --token 2026-11-15 --store lake
+        instar import new/*.csv --table events --evolve --token 2026-11-15
 
     """
     with open_store(store, consensus) as opened:
@@ -145,7 +152,7 @@ def upsert_files(  # noqa: PLR0913 -- options of a command
 
     Example:
 
-        instar upsert corrections.csv --table customers --store lake
+        instar upsert corrections.csv --table customers
 
     """
     with open_store(store, consensus) as opened:

@@ -8,7 +8,8 @@ from typing import Annotated
 
 import typer
 
-from instar.cli.output import JsonOption, console, format_count, print_json, working
+from instar.amounts import format_count
+from instar.cli.output import JsonOption, console, print_json, working
 from instar.durations import parse_duration
 from instar.errors import MissingExtraError
 

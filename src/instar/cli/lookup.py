@@ -46,9 +46,9 @@ def lookup(  # noqa: PLR0913 -- options of a command
 
     Examples:
 
-        instar lookup users id=7 --store lake
+        instar lookup users id=7
 
-        instar lookup events country=de day=2026-11-15 --store lake --json
+        instar lookup events country=de day=2026-11-15 --json
 
     """
     shape = chosen_shape(as_json=as_json, ndjson=ndjson, csv=csv, vertical=vertical)

@@ -8,16 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from instar.amounts import format_bytes, format_count
 from instar.cli.daemon import MetricsPortOption, serve_metrics, stopping
 from instar.cli.options import ConsensusOption, StoreOption, open_store
-from instar.cli.output import (
-    JsonOption,
-    console,
-    format_bytes,
-    format_count,
-    print_json,
-    stderr_console,
-)
+from instar.cli.output import JsonOption, console, print_json, stderr_console
 from instar.cli.progress import progress_bars
 from instar.durations import parse_duration
 from instar.errors import InstarError
@@ -56,9 +50,9 @@ def maintain(
 
     Examples:
 
-        instar maintain --store lake
+        instar maintain
 
-        instar maintain --period 1h --metrics-port 9090 --store lake
+        instar maintain --period 1h --metrics-port 9090
 
     """
     pause = None if period is None else parse_duration(period) / 1000

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from instar.amounts import format_count
 from instar.cli.options import ConsensusOption, StoreOption, TableArgument, YesOption, confirm, open_store
-from instar.cli.output import JsonOption, console, format_count, print_json
+from instar.cli.output import JsonOption, console, print_json
 
 __all__ = ["clone", "drop", "rename", "undrop"]
 
@@ -51,7 +52,7 @@ def undrop(
 
     Example:
 
-        instar undrop events --store lake
+        instar undrop events
 
     """
     with open_store(store, consensus) as opened:
@@ -74,9 +75,9 @@ def rename(
 
     Examples:
 
-        instar rename events events_2025 --store lake
+        instar rename events events_2025
 
-        instar rename staging/orders sales/orders --store lake
+        instar rename staging/orders sales/orders
 
     """
     with open_store(store, consensus) as opened:
@@ -101,7 +102,7 @@ def clone(
 
     Example:
 
-        instar clone events experiments/events --store lake
+        instar clone events experiments/events
 
     """
     with open_store(store, consensus) as opened:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from instar.amounts import format_bytes, format_count
 from instar.cli.options import ConsensusOption, StoreOption, TableArgument, open_store
-from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, print_table
+from instar.cli.output import JsonOption, console, print_json, print_table
 from instar.cli.progress import progress
 
 if TYPE_CHECKING:
@@ -40,11 +41,11 @@ def optimize(
 
     Examples:
 
-        instar optimize events --dry-run --store lake
+        instar optimize events --dry-run
 
-        instar optimize events --dry-run --filter "country = 'CH'" --filter "at > '2026-11-01'" --store lake
+        instar optimize events --dry-run --filter "country = 'CH'" --filter "at > '2026-11-01'"
 
-        instar optimize events --filter "country = 'CH'" --store lake
+        instar optimize events --filter "country = 'CH'"
 
     """
     with open_store(store, consensus) as opened:

@@ -16,7 +16,7 @@ from rich.console import Console
 from rich.table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Container, Iterable, Iterator
 
     from _typeshed import ReadableBuffer
 
@@ -25,8 +25,6 @@ __all__ = [
     "OutputError",
     "console",
     "error_json",
-    "format_bytes",
-    "format_count",
     "open_output",
     "print_json",
     "print_table",
@@ -37,7 +35,6 @@ __all__ = [
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON value instead of text.")]
 
 _PIPED_WIDTH = 1_000_000  # nothing is cut or folded for programs
-_KIB = 1024
 
 
 class OutputError(Exception):
@@ -100,22 +97,6 @@ def stderr_console() -> Console:
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
-def format_count(number: int, one: str = "", many: str = "") -> str:
-    """Print a number with its thousands apart, and with what it counts."""
-    noun = one if number == 1 else many or (one and f"{one}s")
-    return f"{number:,} {noun}".rstrip()
-
-
-def format_bytes(number: int) -> str:
-    """Print a size in the unit that suits it."""
-    size = float(number)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if size < _KIB:
-            return f"{size:.0f} {unit}" if unit == "B" else f"{size:.1f} {unit}"
-        size /= _KIB
-    return f"{size:.1f} TiB"
-
-
 @contextmanager
 def working(what: str) -> Iterator[None]:
     """Show on a terminal that something is going on; say nothing when piped."""
@@ -138,14 +119,24 @@ def error_json(code: str, message: str) -> dict[str, dict[str, str]]:
     return {"error": {"code": code, "message": message}}
 
 
-def print_table(columns: Iterable[str], rows: Iterable[Iterable[Any]], *, title: str | None = None) -> None:
-    """Print rows under headings: plain where they are piped."""
+def print_table(
+    columns: Iterable[str],
+    rows: Iterable[Iterable[Any]],
+    *,
+    title: str | None = None,
+    numbers: Container[int] = (),
+) -> None:
+    """Print rows under headings: plain where they are piped, and else `numbers` digit below digit."""
     if not sys.stdout.isatty():
         _print_plain([list(columns), *([_plain(cell) for cell in row] for row in rows)], title)
         return
     table = Table(box=SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
-    for name in columns:
-        table.add_column(name, no_wrap=name.startswith("at "))  # a time on two lines cannot be pasted
+    for at, name in enumerate(columns):
+        number = at in numbers
+        # A time on two lines cannot be pasted, and a number on two lines cannot be read.
+        table.add_column(
+            name, justify="right" if number else "left", no_wrap=number or name.startswith("at ")
+        )
     for row in rows:
         table.add_row(*row)
     console().print(table)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 
 import typer
 from rich.cells import cell_len
 
-from instar.cli.output import console, format_count, print_json, print_table
+from instar.amounts import format_count
+from instar.cli.output import console, print_json, print_table
 from instar.errors import UsageError
 
 if TYPE_CHECKING:
@@ -17,14 +18,30 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-__all__ = ["CsvOption", "NdjsonOption", "Shape", "VerticalOption", "chosen_shape", "print_rows"]
+__all__ = [
+    "CsvOption",
+    "LimitOption",
+    "NdjsonOption",
+    "Printing",
+    "Shape",
+    "VerticalOption",
+    "chosen_printing",
+    "chosen_shape",
+    "print_rows",
+]
 
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print CSV.")]
 NdjsonOption = Annotated[bool, typer.Option("--ndjson", help="Print one JSON object a line.")]
 VerticalOption = Annotated[bool, typer.Option("--vertical", help="Print each value on a line of its own.")]
+LimitOption = Annotated[
+    int | None,
+    typer.Option(min=0, help="At most so many rows; without, 50 in a table, and all for programs."),
+]
 
 _WIDEST: Final = 40
 """How wide a column is at most if others have to be left out for it."""
+_MOST: Final = 50
+"""How many rows of a query people are shown unless they ask for more."""
 _GAP: Final = 3
 _EDGE: Final = 2
 
@@ -48,10 +65,33 @@ def chosen_shape(*, as_json: bool, ndjson: bool = False, csv: bool = False, vert
     return chosen[0] if chosen else Shape.TABLE
 
 
+class Printing(NamedTuple):
+    """How the rows of a query are printed, and how many at most."""
+
+    shape: Shape
+    most: int | None
+
+    @property
+    def asked(self) -> int | None:
+        """How many rows to ask for: one more than are printed tells that there are more."""
+        return None if self.most is None else self.most + 1
+
+    def print(self, rows: pa.Table) -> None:
+        """Print the rows that were found, and whether there are more."""
+        more = self.most is not None and rows.num_rows > self.most
+        print_rows(rows.slice(0, self.most), self.shape, more=more)
+
+
+def chosen_printing(*, as_json: bool, ndjson: bool, csv: bool, vertical: bool, limit: int | None) -> Printing:
+    """Return how the rows of a query are printed, as its options say."""
+    shape = chosen_shape(as_json=as_json, ndjson=ndjson, csv=csv, vertical=vertical)
+    return Printing(shape, _MOST if limit is None and shape in {Shape.TABLE, Shape.VERTICAL} else limit)
+
+
 def print_rows(rows: pa.Table, shape: Shape, *, more: bool = False, header: bool = True) -> None:
     """Print rows; `more` says that there are others, and without `header` CSV goes on from before."""
     from instar.files import Format  # noqa: PLC0415 -- slow
-    from instar.files.values import json_rows, text_rows  # noqa: PLC0415 -- slow
+    from instar.files.values import is_number, json_rows, text_rows  # noqa: PLC0415 -- slow
     from instar.files.write import write_text  # noqa: PLC0415 -- slow
 
     match shape:
@@ -66,7 +106,8 @@ def print_rows(rows: pa.Table, shape: Shape, *, more: bool = False, header: bool
         case Shape.VERTICAL:
             _print_vertically(rows.schema.names, list(text_rows(rows)))
         case Shape.TABLE:
-            _print_table(rows.schema.names, list(text_rows(rows)))
+            numbers = {at for at, field in enumerate(rows.schema) if is_number(field.type)}
+            _print_table(rows.schema.names, list(text_rows(rows)), numbers)
     if more and shape in {Shape.TABLE, Shape.VERTICAL}:
         console().print("There are more rows; --limit shows more.")
 
@@ -80,7 +121,7 @@ def _print_vertically(names: Sequence[str], rows: Iterable[Sequence[str | None]]
             console().print(f"  {name}{space}  {_shown(value)}".rstrip(), soft_wrap=True)
 
 
-def _print_table(names: Sequence[str], rows: Sequence[Sequence[str | None]]) -> None:
+def _print_table(names: Sequence[str], rows: Sequence[Sequence[str | None]], numbers: set[int]) -> None:
     texts = [[_shown(value) for value in row] for row in rows]
     kept = len(names)
     if sys.stdout.isatty():
@@ -88,7 +129,7 @@ def _print_table(names: Sequence[str], rows: Sequence[Sequence[str | None]]) -> 
             max([cell_len(name), *(cell_len(row[at]) for row in texts)]) for at, name in enumerate(names)
         ]
         kept = _how_many(widths, console().width)
-    print_table(names[:kept], [row[:kept] for row in texts])
+    print_table(names[:kept], [row[:kept] for row in texts], numbers=numbers)
     if kept < len(names):
         console().print(
             f"{kept} of {format_count(len(names), 'column')} fit here; not shown: {', '.join(names[kept:])}. "
@@ -110,5 +151,5 @@ def _how_many(widths: Sequence[int], room: int) -> int:
 
 
 def _shown(value: str | None) -> str:
-    """Return a value on one line."""
-    return "" if value is None else value.replace("\n", "\\n").replace("\r", "\\r")
+    """Return a value on one line; null is not the empty text."""
+    return "null" if value is None else value.replace("\n", "\\n").replace("\r", "\\r")

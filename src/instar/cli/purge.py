@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from instar.amounts import format_count
 from instar.cli.options import ConsensusOption, StoreOption, TableArgument, open_store
-from instar.cli.output import JsonOption, console, format_count, print_json, print_table, working
+from instar.cli.output import JsonOption, console, print_json, print_table, working
 from instar.errors import UsageError
 
 __all__ = ["purge"]
@@ -38,9 +39,9 @@ def purge(
 
     Examples:
 
-        instar purge events --where "user = 'u-17'" --store lake
+        instar purge events --where "user = 'u-17'"
 
-        instar purge events --column email --store lake
+        instar purge events --column email
 
     """
     if not column and where is None:

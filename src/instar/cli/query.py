@@ -9,7 +9,7 @@ import typer
 
 from instar.cli.options import AsOfOption, ConsensusOption, StoreOption, open_store, snapshot_at
 from instar.cli.output import JsonOption, working
-from instar.cli.printing import CsvOption, NdjsonOption, Shape, VerticalOption, chosen_shape, print_rows
+from instar.cli.printing import CsvOption, LimitOption, NdjsonOption, VerticalOption, chosen_printing
 from instar.errors import TableNotFoundError, UsageError
 
 if TYPE_CHECKING:
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["query"]
 
-_SHOWN = 50
 _FIRST: Final = re.compile(r"\s*([A-Za-z]+)")
 _WRITES: Final = frozenset(
     [
@@ -57,10 +56,7 @@ def query(  # noqa: PLR0913 -- options of a command
     vertical: VerticalOption = False,
     csv: CsvOption = False,
     ndjson: NdjsonOption = False,
-    limit: Annotated[
-        int | None,
-        typer.Option(min=0, help="At most so many rows; without, 50 in a table, and all for programs."),
-    ] = None,
+    limit: LimitOption = None,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
@@ -69,13 +65,12 @@ def query(  # noqa: PLR0913 -- options of a command
 
     Examples:
 
-        instar query "select country, count(*) as n from events group by country" --store lake
+        instar query "select country, count(*) as n from events group by country"
 
-        instar query "select * from `billing/events`" --as-of 2026-11-15T12:00 --store lake --json
+        instar query "select * from `billing/events`" --as-of 2026-11-15T12:00 --json
 
     """
-    shape = chosen_shape(as_json=as_json, ndjson=ndjson, csv=csv, vertical=vertical)
-    most = _SHOWN if limit is None and shape in {Shape.TABLE, Shape.VERTICAL} else limit
+    printing = chosen_printing(as_json=as_json, ndjson=ndjson, csv=csv, vertical=vertical, limit=limit)
     _check_reads(sql)
     with open_store(store, consensus) as opened:
         with working("starting Spark"):
@@ -87,8 +82,8 @@ def query(  # noqa: PLR0913 -- options of a command
         with spark_errors(), cancelling(spark):
             frame = query_frame(spark, sql, lambda name: _find(opened, name, as_of, spark))
             with working("running the query"):
-                found = rows_of(frame if most is None else frame.limit(most + 1))
-    print_rows(found.slice(0, most), shape, more=most is not None and found.num_rows > most)
+                found = rows_of(frame, printing.asked)
+    printing.print(found)
 
 
 def _check_reads(sql: str) -> None:

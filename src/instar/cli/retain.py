@@ -30,7 +30,7 @@ def retain(
 
     Examples:
 
-        instar retain events --dry-run --store lake
+        instar retain events --dry-run
 
     """
     with open_store(store, consensus) as opened:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from instar.amounts import format_count
 from instar.cli.options import (
     AsOfOption,
     ConsensusOption,
@@ -20,7 +21,7 @@ from instar.cli.options import (
     parse_moment,
     snapshot_at,
 )
-from instar.cli.output import JsonOption, console, format_count, print_json, working
+from instar.cli.output import JsonOption, console, print_json, working
 from instar.cli.printing import CsvOption, NdjsonOption, Shape, VerticalOption, chosen_shape, print_rows
 from instar.errors import UsageError
 from instar.files import Format, guess_format
@@ -60,9 +61,9 @@ def head(  # noqa: PLR0913 -- options of a command
 
     Examples:
 
-        instar head events --store lake
+        instar head events
 
-        instar head events -n 3 --where "amount > 100" -c user -c amount --csv --store lake
+        instar head events -n 3 --where "amount > 100" -c user -c amount --csv
 
     """
     shape = chosen_shape(as_json=as_json, ndjson=ndjson, csv=csv, vertical=vertical)
@@ -87,7 +88,7 @@ def count(
 
     Example:
 
-        instar count events --where "amount is null" --store lake
+        instar count events --where "amount is null"
 
     """
     with open_store(store, consensus) as opened:
@@ -106,7 +107,10 @@ def export(  # noqa: PLR0913 -- options of a command
     file: Annotated[str, typer.Argument(help="The file to write; - is the standard output.")],
     *,
     file_format: Annotated[
-        Format | None, typer.Option("--format", "-f", help="What to write, if the name does not tell.")
+        Format | None,
+        typer.Option(
+            "--format", "-f", metavar="FORMAT", help="parquet, csv, json or arrow, if the name does not tell."
+        ),
     ] = None,
     where: WhereOption = None,
     column: ColumnOption = None,
@@ -122,9 +126,9 @@ def export(  # noqa: PLR0913 -- options of a command
 
     Examples:
 
-        instar export events events.parquet --store lake
+        instar export events events.parquet
 
-        instar export events - --format csv --where "country = 'DE'" --store lake
+        instar export events - --format csv --where "country = 'DE'"
 
     """
     kind = guess_format([file]) if file_format is None else file_format
@@ -154,9 +158,9 @@ def delete(
 
     Examples:
 
-        instar delete events "amount < 0" --dry-run --store lake
+        instar delete events "amount < 0" --dry-run
 
-        instar delete events "user = 'ada'" --yes --store lake
+        instar delete events "user = 'ada'" --yes
 
     """
     with open_store(store, consensus) as opened:
@@ -199,11 +203,13 @@ def restore(
 
     Examples:
 
-        instar log events --store lake
+        instar log events
 
-        instar restore events --version 7 --store lake
+        instar restore events --version 7
 
     """
+    if as_of is None and version is None:
+        raise UsageError("say which rows are meant: --version N or --as-of TIME, as `instar log` prints them")
     with open_store(store, consensus) as opened:
         target = opened.table(table)
         with snapshot_at(target, as_of, version) as then:
@@ -240,9 +246,9 @@ def listen(
 
     Examples:
 
-        instar listen events --store lake
+        instar listen events
 
-        instar listen events --since 2026-11-15T12:00Z --timeout 5 --store lake
+        instar listen events --since 2026-11-15T12:00Z --timeout 5
 
     """
     shape = Shape.CSV if csv and not as_json else Shape.NDJSON

@@ -150,9 +150,9 @@ def evolve(  # noqa: PLR0913 -- one option for each kind of step
 
     Examples:
 
-        instar schema evolve events --add "country string" --rename user=user_id --store lake
+        instar schema evolve events --add "country string" --rename user=user_id
 
-        instar schema evolve events --to new.sql --dry-run --store lake
+        instar schema evolve events --to new.sql --dry-run
 
     """
     from instar.cli.verdicts import judge  # noqa: PLC0415 -- slow

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
+from instar.amounts import format_count
 from instar.cli.options import ConsensusOption, StoreOption, open_store
-from instar.cli.output import JsonOption, format_count, print_json, stderr_console, working
-from instar.cli.printing import CsvOption, NdjsonOption, Shape, VerticalOption, chosen_shape, print_rows
+from instar.cli.output import JsonOption, print_json, stderr_console, working
+from instar.cli.printing import (
+    CsvOption,
+    LimitOption,
+    NdjsonOption,
+    Printing,
+    Shape,
+    VerticalOption,
+    chosen_printing,
+)
 from instar.errors import InstarError, UsageError
 
 if TYPE_CHECKING:
@@ -22,15 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = ["sql"]
 
-_SHOWN: Final = 50
 _LEAVING: Final = frozenset(["exit", "quit", "\\q"])
-
-
-class _Printing(NamedTuple):
-    """How rows are printed, and how many at most."""
-
-    shape: Shape
-    most: int | None
 
 
 def sql(
@@ -42,10 +43,7 @@ def sql(
     vertical: VerticalOption = False,
     csv: CsvOption = False,
     ndjson: NdjsonOption = False,
-    limit: Annotated[
-        int | None,
-        typer.Option(min=0, help="At most so many rows; without, 50 in a table, and all for programs."),
-    ] = None,
+    limit: LimitOption = None,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
@@ -58,17 +56,16 @@ def sql(
 
     Examples:
 
-        instar sql "select country, count(*) as n from events group by country" --store lake
+        instar sql "select country, count(*) as n from events group by country"
 
-        instar sql "alter table events add column vip boolean" --store lake
+        instar sql "alter table events add column vip boolean"
 
-        instar sql "update events set vip = true where amount > 100" --store lake --json
+        instar sql "update events set vip = true where amount > 100" --json
 
-        instar sql --store lake
+        instar sql
 
     """
-    shape = chosen_shape(as_json=as_json, ndjson=ndjson, csv=csv, vertical=vertical)
-    printing = _Printing(shape, _SHOWN if limit is None and shape in {Shape.TABLE, Shape.VERTICAL} else limit)
+    printing = chosen_printing(as_json=as_json, ndjson=ndjson, csv=csv, vertical=vertical, limit=limit)
     prompts = statement is None and sys.stdin.isatty()
     if prompts:
         import prompt_toolkit  # noqa: F401, PLC0415 -- says at once that it is missing
@@ -84,7 +81,7 @@ def sql(
             _run(opened, spark, one, printing)
 
 
-def _run(store: Store, spark: SparkSession, statement: str, printing: _Printing) -> None:
+def _run(store: Store, spark: SparkSession, statement: str, printing: Printing) -> None:
     """Run a statement, and print its rows."""
     from instar.spark.commands.query import rows_of  # noqa: PLC0415 -- slow
     from instar.spark.problems import spark_errors  # noqa: PLC0415 -- slow
@@ -94,11 +91,9 @@ def _run(store: Store, spark: SparkSession, statement: str, printing: _Printing)
         raise UsageError("there is no statement: write one, such as `show tables`")
     with spark_errors(), cancelling(spark), working("running"):
         frame = store.sql(spark, statement.strip().rstrip(";"))
-        most = printing.most
-        found = rows_of(frame if most is None else frame.limit(most + 1)) if frame.columns else None
+        found = rows_of(frame, printing.asked) if frame.columns else None
     if found is not None:
-        more = most is not None and found.num_rows > most
-        print_rows(found.slice(0, most), printing.shape, more=more)
+        printing.print(found)
     elif printing.shape is Shape.JSON:
         print_json([])
     elif printing.shape in {Shape.TABLE, Shape.VERTICAL}:
@@ -112,7 +107,7 @@ def _read_statements(text: str) -> list[str]:
     return split_statements(text)
 
 
-def _prompt(store: Store, spark: SparkSession, printing: _Printing) -> None:
+def _prompt(store: Store, spark: SparkSession, printing: Printing) -> None:
     """Ask for statements until there are no more."""
     from instar.cli.prompt import SqlPrompt  # noqa: PLC0415 -- only then
 
@@ -140,7 +135,6 @@ def _told() -> Iterator[None]:
     try:
         yield
     except InstarError as error:
-        text = " ".join(str(error).partition("\n\n== SQL")[0].split())
-        stderr_console().print(f"error: {text}")
+        stderr_console().print(f"error: {error}", soft_wrap=True)
     except KeyboardInterrupt:
         stderr_console().print("cancelled")

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from instar.amounts import format_count
 from instar.cli.calendar import draw_calendar
 from instar.cli.options import ConsensusOption, StoreOption, YesOption, confirm, open_store
-from instar.cli.output import JsonOption, console, format_count, print_json, print_table, working
+from instar.cli.output import JsonOption, console, print_json, print_table, working
 from instar.cli.schema import read_schema
 from instar.errors import UsageError
 
@@ -53,7 +54,7 @@ def create(
 
     Example:
 
-        instar stream create events "user string, at timestamp" --time at --kind regular=1d --store lake
+        instar stream create events "user string, at timestamp" --time at --kind regular=1d
 
     """
     kinds = None if not kind else dict(_kind_and_period(text) for text in kind)
@@ -73,7 +74,7 @@ def list_streams(
 
     Example:
 
-        instar stream list --store lake
+        instar stream list
 
     """
     with open_store(store, consensus) as opened:
@@ -110,7 +111,7 @@ def describe(
 
     Example:
 
-        instar stream describe billing/events --store lake
+        instar stream describe billing/events
 
     """
     with open_store(store, consensus) as opened, working("reading the states of tables"):
@@ -147,7 +148,7 @@ def evolve(
 
     Example:
 
-        instar stream evolve events "user string, at timestamp, city string" --version v0.0.2 --store lake
+        instar stream evolve events "user string, at timestamp, city string" --version v0.0.2
 
     """
     with open_store(store, consensus) as opened:
@@ -177,7 +178,7 @@ def read(  # noqa: PLR0913 -- each is an option of the command
 
     Example:
 
-        instar stream read billing/events --start 2026-11-01 --end 2026-12-01 --limit 5 --store lake
+        instar stream read billing/events --start 2026-11-01 --end 2026-12-01 --limit 5
 
     """
     from instar.schema import arrow_schema  # noqa: PLC0415 -- slow
@@ -211,7 +212,7 @@ def drop(
 
     Example:
 
-        instar stream drop billing/events --store lake
+        instar stream drop billing/events
 
     """
     with open_store(store, consensus) as opened:
@@ -243,7 +244,7 @@ def undrop(
 
     Example:
 
-        instar stream undrop billing/events --store lake
+        instar stream undrop billing/events
 
     """
     with open_store(store, consensus) as opened:
@@ -272,7 +273,7 @@ def retry_quarantine(
 
     Example:
 
-        instar stream retry-quarantine shop/orders --version v0.0.2 --decode-as v0.0.3 --store lake
+        instar stream retry-quarantine shop/orders --version v0.0.2 --decode-as v0.0.3
 
     """
     with open_store(store, consensus) as opened, working("decoding"):

@@ -8,22 +8,14 @@ from typing import TYPE_CHECKING, Annotated, Final, NamedTuple
 import typer
 
 import instar
+from instar.amounts import format_bytes, format_count, format_time
 from instar.cli.options import ConsensusOption, StoreOption, TableArgument, open_store
-from instar.cli.output import (
-    JsonOption,
-    console,
-    error_json,
-    format_bytes,
-    format_count,
-    print_json,
-    print_table,
-)
+from instar.cli.output import JsonOption, console, error_json, print_json, print_table
 from instar.cli.schema import read_schema
 from instar.errors import disposition
 
 if TYPE_CHECKING:
     from instar import Table
-    from instar.api import CommitInfo
     from instar.errors import InstarError
     from instar.state import ConfigValue
     from instar.table.housekeeping.forecast import TableCondition
@@ -32,10 +24,10 @@ _SHOWN: Final = 100
 """How many tables are listed unless another number is asked for."""
 _NAMED: Final = 5
 """How many of many columns are named."""
+_BY_CLOCK: Final = 100_000_000_000
+"""Times from here on are by the clock: the year is 1973 or later."""
 _READERS: Final = 16
 """How many tables are looked at side by side."""
-_NEAR_MS: Final = 60_000
-"""Times of rows that are nearer to the clock's are times by the clock."""
 
 __all__ = ["create", "describe", "init", "log", "tables"]
 
@@ -87,7 +79,7 @@ def tables(
 
     Examples:
 
-        instar tables --store lake
+        instar tables
 
         INSTAR_STORE=lake instar tables billing/ --json
 
@@ -136,7 +128,7 @@ def create(
 
     Example:
 
-        instar create events "user string not null, at timestamp, amount int" --order-by at --store lake
+        instar create events "user string not null, at timestamp, amount int" --order-by at
 
     """
     with open_store(store, consensus) as opened:
@@ -175,7 +167,7 @@ def describe(
             f"{', '.join(facts.key)} (upserts replace by it, appends do not check it)" if facts.key else "-",
         ),
         ("cluster by", ", ".join(facts.cluster_by) or "-"),
-        ("since, upper", f"{facts.since}, {facts.upper}"),
+        ("readable as of", _span(facts)),
         ("holds", held),
         *_condition_lines(condition),
         ("without bounds", _some(unbounded) or "-"),
@@ -184,6 +176,17 @@ def describe(
         ("state", f"seqno {facts.seqno}"),
     ]
     print_table(("table", facts.name), lines)
+
+
+def _span(facts: _Facts) -> str:
+    """Say of which times rows can be read: by the clock, or by numbers where a table counts its times."""
+    if not facts.upper:
+        return "-"
+    first, last = facts.since, facts.upper - 1
+    if last < _BY_CLOCK:
+        return f"{first} to {last}"
+    begin = f"{format_time(first)} UTC" if first >= _BY_CLOCK else "its creation"
+    return f"{begin} to {format_time(last)} UTC"
 
 
 def _said(facts: _Facts) -> list[str]:
@@ -227,35 +230,10 @@ def log(
     if as_json:
         print_json([{**commit._asdict(), "at": commit.at.isoformat()} for commit in shown])
         return
-    rows = [
-        (
-            str(commit.seqno),
-            _moment(commit),
-            commit.by,
-            commit.what.removesuffix(f" at {commit.ts}") if _is_by_clock(commit) else commit.what,
-            "-" if commit.schema_id is None else str(commit.schema_id),
-            commit.commit_id[:8],
-        )
-        for commit in shown
-    ]
-    print_table(("seqno", "at (UTC)", "by", "what", "schema", "commit"), rows)
+    rows = [(*commit.line(), commit.commit_id[:8]) for commit in shown]
+    print_table(("seqno", "at (UTC)", "by", "what", "schema", "commit"), rows, numbers=(0, 4))
     if len(shown) < len(commits):
         console().print("There are older commits; --limit shows more.")
-
-
-def _moment(commit: CommitInfo) -> str:
-    """Return when a commit was made, so that --as-of takes it and reads what the commit wrote."""
-    from instar.table.read.moments import format_time, parse_time  # noqa: PLC0415 -- slow
-
-    written = commit.ts if _is_by_clock(commit) else None
-    return format_time(parse_time(commit.at) if written is None else written)
-
-
-def _is_by_clock(commit: CommitInfo) -> bool:
-    """Whether what a commit wrote has the time by the clock, and not one of its own."""
-    from instar.table.read.moments import parse_time  # noqa: PLC0415 -- slow
-
-    return commit.ts is not None and abs(commit.ts - parse_time(commit.at)) < _NEAR_MS
 
 
 def _print_tables(found: list[_Facts]) -> None:
@@ -270,7 +248,7 @@ def _print_tables(found: list[_Facts]) -> None:
         )
         for fact in found
     ]
-    print_table(("table", "schema", "columns", "parts", "rows", "size"), rows)
+    print_table(("table", "schema", "columns", "parts", "rows", "size"), rows, numbers=range(1, 6))
 
 
 class _Facts(NamedTuple):

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
+from instar.amounts import format_bytes, format_count
 from instar.cli.options import ConsensusOption, StoreOption, open_store
-from instar.cli.output import JsonOption, console, format_bytes, format_count, print_json, working
+from instar.cli.output import JsonOption, console, print_json, working
 from instar.durations import parse_duration
 
 __all__ = ["vacuum"]
@@ -32,9 +33,9 @@ def vacuum(
 
     Examples:
 
-        instar vacuum events --dry-run --store lake
+        instar vacuum events --dry-run
 
-        instar vacuum --grace 7d --store lake
+        instar vacuum --grace 7d
 
     """
     grace_ms = parse_duration(grace)

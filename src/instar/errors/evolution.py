@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from instar.errors.base import InstarError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 __all__ = ["FencedError", "IncompatibleSchemaError", "ReaderFencedError", "WriterFencedError"]
 
@@ -59,14 +59,14 @@ class WriterFencedError(FencedError):
 
     code = "writer-fenced"
 
-    def __init__(self, table: str, columns: Sequence[str], *, writer_schema: int, latest: int) -> None:
+    def __init__(self, table: str, columns: Mapping[str, int], *, writer_schema: int, latest: int) -> None:
         self.table = table
         self.columns = tuple(columns)
         self.writer_schema = writer_schema
         self.latest = latest
-        names = ", ".join(f"`{column}`" for column in self.columns)
+        names = ", ".join(f"`{column}` (dropped by schema {by})" for column, by in columns.items())
         super().__init__(
             f"writer of `{table}` at schema {writer_schema} is fenced: the batch has values in {names}, "
-            f"deleted by schema {latest} or before, and nobody could ever read them. "
+            "and nobody could ever read them. "
             f"Write under schema {latest}, or let them go: dropped='discard' (--discard-dropped)."
         )

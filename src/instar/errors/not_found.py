@@ -70,6 +70,8 @@ class TableNotFoundError(NotFoundError):
             why = f"was renamed to `{renamed}`"
         elif dropped:
             why = "was dropped"
+        if dropped and not vacuumed and renamed is None:
+            hint = f" `instar undrop {name}` or store.undrop_table brings it back."
         super().__init__(f"table `{name}` {why}.{hint} `instar tables` lists what there is.{make}")
 
 

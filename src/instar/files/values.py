@@ -15,7 +15,12 @@ import pyarrow as pa
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-__all__ = ["json_rows", "json_value", "text_rows", "text_value"]
+__all__ = ["is_number", "json_rows", "json_value", "text_rows", "text_value"]
+
+
+def is_number(type_: pa.DataType) -> bool:
+    """Whether values of a type are read from the right, digit below digit."""
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_) or pa.types.is_decimal(type_))
 
 
 def json_rows(batch: pa.RecordBatch | pa.Table) -> Iterator[dict[str, Any]]:

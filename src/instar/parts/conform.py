@@ -319,7 +319,7 @@ def _unknown(names: Sequence[str], path: Path) -> DataMismatchError:
     first, *others = (format_path((*path, name)) for name in names)
     shown = ", ".join(other if "`" in other else f"`{other}`" for other in others[:_SHOWN])
     more = f" and {len(others) - _SHOWN} more" if len(others) > _SHOWN else ""
-    also = f", and neither {shown}{more}" if others else ""
+    also = f", nor {shown}{more}" if others else ""
     them = "them" if others else "it"
     reason = (
         f"the table has no such column{also}. Leave {them} out, or add {them} to the table: evolve=True does "

@@ -87,6 +87,7 @@ class NewColumn(NamedTuple):
 
 def as_table(data: ArrowData) -> pa.Table | None:
     """Return data as a table, if it is all in memory and can be read more than once."""
+    data = _collected(data)
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
         return _from_pandas(data)
@@ -128,6 +129,7 @@ def open_stream(data: ArrowData) -> pa.RecordBatchReader:
     """Return data as a stream of batches; of a pandas frame the columns, and not its index."""
     if isinstance(data, pa.RecordBatchReader):
         return data
+    data = _collected(data)
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
         data = _from_pandas(data)
@@ -151,6 +153,12 @@ def open_stream(data: ArrowData) -> pa.RecordBatchReader:
     elif isinstance(data, Iterable) and not isinstance(data, str | bytes | Mapping):
         return _from_batches(iter(data), type(data).__name__)
     raise _no_rows(type(data).__name__)
+
+
+def _collected(data: Any) -> ArrowData:  # noqa: ANN401 -- Polars may be absent
+    """Run the query of a LazyFrame of Polars; all else is what it is."""
+    lazy = type(data).__module__.partition(".")[0] == "polars" and type(data).__name__ == "LazyFrame"
+    return data.collect() if lazy else data
 
 
 def _no_rows(kind: str) -> UsageError:

@@ -51,7 +51,7 @@ class Schema(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
             ("\u2003" * depth + field.name, format_type(field.type), _null(field), field.id)
             for depth, field in self.walk()
         ]
-        return html_table(("column", "type", "", "field"), rows)
+        return html_table(("column", "type", "", "field"), rows, numbers=(3,))
 
     def field_ids(self) -> Iterator[int]:
         """Yield every id used in this schema, at every level."""

@@ -60,7 +60,10 @@ def expression_errors() -> Iterator[None]:
 
 
 def _essence(text: str) -> str:
-    """Leave out the state that standards ask for, the plan, and the JVM's own stack."""
-    for end in ("\n\nJVM stacktrace", ";\n'", ";\n+-"):
+    """Return one line, without the state that standards ask for, the plan, and the JVM's own stack.
+
+    Of a statement that cannot be parsed it tells where; the picture of the place is left out.
+    """
+    for end in ("\n\nJVM stacktrace", ";\n'", ";\n+-", "\n== SQL"):
         text = text.partition(end)[0]
-    return _STATE.sub("", text).strip()
+    return " ".join(_STATE.sub("", text).split())

@@ -293,22 +293,30 @@ def _check_own_name(state: TableState, verb: str) -> None:
         raise UsageError(f"cannot {verb} `{state.name}`: it belongs to the stream `{stream}`, which names it")
 
 
-def _lost_columns(state: TableState, schema_id: int, present: Collection[int]) -> list[str]:
-    """Name the columns that a writer of an older schema has values for and the table has deleted."""
+def _lost_columns(state: TableState, schema_id: int, present: Collection[int]) -> dict[str, int]:
+    """Name the columns that a writer of an older schema has values for, and the schema that deleted each."""
+    schemas = state.history.schemas
     if schema_id == state.history.latest_id or not present:
-        return []
+        return {}
     lost = state.history.migration_type.deleted_ids().intersection(present)
-    written = Struct(state.history.schemas[schema_id].fields)
-    return [format_path(path) for path in _paths_to(written, lost, ())] if lost else []
+    if not lost:
+        return {}
+    later = [frozenset(schema.field_ids()) for schema in schemas[schema_id + 1 :]]
+    return {
+        format_path(path): next(at for at, ids in enumerate(later, schema_id + 1) if field_id not in ids)
+        for path, field_id in _paths_to(Struct(schemas[schema_id].fields), lost, ())
+    }
 
 
-def _paths_to(type_: Type, ids: Collection[int], path: tuple[str, ...]) -> Iterator[tuple[str, ...]]:
-    """Yield the paths of fields with these ids, and nothing below them."""
+def _paths_to(
+    type_: Type, ids: Collection[int], path: tuple[str, ...]
+) -> Iterator[tuple[tuple[str, ...], int]]:
+    """Yield the paths and ids of fields with these ids, and nothing below them."""
     match type_:
         case Struct(fields=members):
             for member in members:
                 if member.id in ids:
-                    yield (*path, member.name)
+                    yield (*path, member.name), member.id
                 else:
                     yield from _paths_to(member.type, ids, (*path, member.name))
         case List(element=element):

@@ -9,8 +9,9 @@ import pyarrow as pa
 import pytest
 
 from instar import open as open_store
+from instar.amounts import format_time
 from instar.errors import UsageError
-from instar.table.read.moments import format_time, parse_time
+from instar.table.read.moments import parse_time
 
 if TYPE_CHECKING:
     from pathlib import Path

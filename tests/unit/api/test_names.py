@@ -102,6 +102,8 @@ def test_a_dropped_table_comes_back_until_a_vacuum_takes_it(store: Store, world:
     world.clock.now += 10 * DAY
     store.drop_table("events")
     store.vacuum()
+    with pytest.raises(TableNotFoundError, match="`instar undrop events` or"):
+        store["events"]
     assert ids(store.undrop_table("events")) == ids(table) == [1, 2]
     assert table.history()[0].what == "brought back"
     with pytest.raises(TableExistsError):

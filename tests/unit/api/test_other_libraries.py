@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -99,9 +100,22 @@ def test_pandas_polars_and_duckdb_get_the_same_rows(events: Table) -> None:
 
 
 def test_whatever_reads_arrow_streams_reads_a_snapshot(events: Table) -> None:
-    """Without a copy in between, also with a schema that it asks for."""
+    """Without a copy in between, also with a schema that it asks for; of a table, the rows of now."""
     assert pa.table(events.snapshot()).num_rows == 40
     assert pl.DataFrame(events.snapshot()).height == 40
+    assert pl.DataFrame(events).height == 40
+    assert duckdb.execute("select count(*) from events").fetchall() == [(40,)]
+
+
+def test_a_lazy_frame_is_appended_as_what_its_query_finds(events: Table) -> None:
+    """It is collected, and Polars has nothing to warn of."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert events.append(events.scan().filter(pl.col("id") < 5)).rows == 5
+        wider = events.scan().filter(pl.col("id") == 7).with_columns(extra=pl.lit(1.5))
+        assert events.append(wider, evolve=True).rows == 1
+    assert events.count() == 46
+    assert events.count("extra = 1.5") == 1
 
 
 CONDITIONS: list[tuple[Any, int]] = [

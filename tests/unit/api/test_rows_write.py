@@ -92,11 +92,13 @@ def test_values_that_nobody_could_read_fence_a_writer(
     table = store.create_table("t", columns)
     layout = table.snapshot().to_arrow().schema
     table.evolve().drop_column(drop).commit()
+    table.evolve().add_column("later", "int").commit()
     seqno = table.state.seqno
     data = pa.table({"a": [1], "b": [value]}, schema=layout)
     with pytest.raises(WriterFencedError) as caught:
         table.append(data, schema=0)
     assert named in caught.value.columns
+    assert "(dropped by schema 1)" in str(caught.value)
     assert table.state.seqno == seqno
     assert rows_of(table) == []
     assert table.append(data, schema=0, dropped="discard").rows == 1

@@ -60,6 +60,7 @@ def test_help_is_grouped_and_its_paragraphs_are_as_wide_as_the_terminal(
         (["head", "flihgts"], "Did you mean `flights`? `instar tables` lists what there is."),
         (["import", "a.csv", "-t", "new"], "lists what there is. Or say --create, which makes it."),
         (["export", "flights", "x.xlsx"], "say --format, which is one of parquet, csv, json, arrow"),
+        (["restore", "flights"], "say which rows are meant: --version N or --as-of TIME"),
         (["count", "flights", "--where", "delay > 5"], "delay is a string and is used as bigint"),
         (["count", "flights", "--where", "carrier rlike 'U'"], "does not work out rlike(carrier, 'U')"),
     ],
@@ -114,7 +115,7 @@ def test_odd_names_are_quoted_once(lake: Path) -> None:
     file = lake.parent / "raw.csv"
     file.write_text("Sample Number,Date Egg\n1,2007-11-11\n", encoding="utf-8")
     assert "column `Sample Number` of the data" in refused("import", str(file), "-t", "flights")
-    assert "neither `Date Egg`." in refused("import", str(file), "-t", "flights")
+    assert "nor `Date Egg`." in refused("import", str(file), "-t", "flights")
 
 
 def test_python_answers_mistakes_too(lake: Path, tmp_path: Path) -> None:

@@ -503,9 +503,7 @@ def test_maps_inside_of_lists_and_maps_have_each_key_once() -> None:
 
 def test_all_unknown_columns_are_named() -> None:
     """Whoever leaves them out, or adds them, need not try one after the other."""
-    with pytest.raises(
-        DataMismatchError, match=r"`b` of the data .* neither `c`, `d`. .* evolve=True"
-    ) as info:
+    with pytest.raises(DataMismatchError, match=r"`b` of the data .* nor `c`, `d`. .* evolve=True") as info:
         Conformer(pa.schema([(name, pa.int32()) for name in "abcd"]), parse_schema_ddl("a int"))
     assert info.value.column == "b"
 

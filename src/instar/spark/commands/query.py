@@ -41,9 +41,10 @@ def query_frame(spark: SparkSession, sql: str, find_table: Callable[[str], DataF
             make_view(name, frame)
 
 
-def rows_of(frame: DataFrame) -> pa.Table:
-    """Return the rows of a frame; times are in UTC, whatever the session says."""
-    named = frame.toDF(*(f"c{at}" for at in range(len(frame.columns))))  # names may repeat
+def rows_of(frame: DataFrame, most: int | None = None) -> pa.Table:
+    """Return the rows of a frame, or some of them; times are in UTC, whatever the session says."""
+    some = frame if most is None else frame.limit(most)
+    named = some.toDF(*(f"c{at}" for at in range(len(frame.columns))))  # names may repeat
     return arrow_frame(named).toArrow().rename_columns(frame.columns)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from instar.amounts import format_count, format_time
 from instar.schema.html import html_table
 from instar.state import (
     Appended,
@@ -33,6 +34,8 @@ __all__ = ["CommitInfo", "CommitList", "describe_entry", "moment_of", "schema_of
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _FIRST: Final = datetime.min.replace(tzinfo=UTC)
 _LAST: Final = datetime.max.replace(tzinfo=UTC)
+_NEAR_MS: Final = 60_000
+"""Times of rows that are nearer to the clock's are times by the clock."""
 
 
 class CommitInfo(NamedTuple):
@@ -53,16 +56,33 @@ class CommitInfo(NamedTuple):
     ts: int | None = None
     """The time of what it wrote, if it wrote rows: a snapshot as of it has them."""
 
+    def line(self) -> tuple[str, str, str, str, str]:
+        """Return what a log shows of it: seqno, time, author, what it did, schema.
+
+        `as_of` takes the time, and reads what the commit wrote.
+        """
+        made = (self.at - _EPOCH) // timedelta(milliseconds=1)
+        by_clock = self.ts is not None and abs(self.ts - made) < _NEAR_MS
+        when = format_time(self.ts if self.ts is not None and by_clock else made)
+        what = self.what.removesuffix(f" at {self.ts}") if by_clock else self.what
+        schema = "-" if self.schema_id is None else str(self.schema_id)
+        return str(self.seqno), when, self.by, what, schema
+
 
 class CommitList(list[CommitInfo]):
     """Commits, the newest first, which print as a log does."""
 
     def __repr__(self) -> str:
-        return "\n".join(f"{it.seqno:>6}  {it.at:%Y-%m-%d %H:%M:%S}  {it.by}  {it.what}" for it in self)
+        lines = [commit.line() for commit in self]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        return "\n".join(
+            f"{seqno:>{widths[0]}}  {at}  {by:{widths[2]}}  {what:{widths[3]}}  schema {schema}"
+            for seqno, at, by, what, schema in lines
+        )
 
     def _repr_html_(self) -> str:
-        rows = [(it.seqno, f"{it.at:%Y-%m-%d %H:%M:%S}", it.by, it.what, it.schema_id) for it in self]
-        return html_table(("seqno", "at (UTC)", "by", "what", "schema"), rows)
+        rows = [commit.line() for commit in self]
+        return html_table(("seqno", "at (UTC)", "by", "what", "schema"), rows, numbers=(0, 4))
 
 
 def describe_entry(entry: Entry) -> CommitInfo:
@@ -92,13 +112,13 @@ def _describe_step(step: Step) -> str:
         case Evolved(schema_id=schema_id):
             return f"evolved to schema {schema_id}"
         case Appended(batch=batch, adopted=adopted) if adopted is not None:
-            files = _counted(batch.part_count, "file")
-            return f"adopted {files}, {_counted(batch.part_rows, 'row')} at {batch.upper - 1}"
+            files = format_count(batch.part_count, "file")
+            return f"adopted {files}, {format_count(batch.part_rows, 'row')} at {batch.upper - 1}"
         case Appended(batch=batch):
             return f"{_describe_batch(batch)} at {batch.upper - 1}"
         case Compacted(removed=removed, batch=batch):
             into = "" if batch is None else f" into {batch.part_count}"
-            return f"compacted {_counted(len(removed), 'part')}{into}"
+            return f"compacted {format_count(len(removed), 'part')}{into}"
         case SinceAdvanced(since=since):
             return f"advanced since to {since}"
         case Configured(options=options) if all(map(is_comment, options)):
@@ -134,20 +154,16 @@ def _describe_naming(
 def _describe_batch(batch: NewBatch) -> str:
     """Say what a batch does to rows, as far as the commit itself knows: of many parts it knows only rows."""
     if batch.chunks:
-        return f"wrote {_counted(batch.rows, 'update')}"
+        return f"wrote {format_count(batch.rows, 'update')}"
     if batch.retracted and batch.part_rows:
-        return f"changed rows by {_counted(batch.rows, 'update')}"
+        return f"changed rows by {format_count(batch.rows, 'update')}"
     if batch.retracted:
-        return f"retracted {_counted(batch.rows, 'row')}"
+        return f"retracted {format_count(batch.rows, 'row')}"
     if all(part.diff_min > 0 for part in batch.parts):
-        return f"appended {_counted(batch.rows, 'row')}"
+        return f"appended {format_count(batch.rows, 'row')}"
     if all(part.diff_max < 0 for part in batch.parts):
-        return f"retracted {_counted(batch.rows, 'row')}"
-    return f"changed rows by {_counted(batch.rows, 'update')}"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+        return f"retracted {format_count(batch.rows, 'row')}"
+    return f"changed rows by {format_count(batch.rows, 'update')}"
 
 
 def schema_of(steps: tuple[Step, ...]) -> int | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Final, Union
 
+from instar.amounts import format_time
 from instar.errors import UsageError
 from instar.state import Appended, Cloned, Created
 from instar.table.log.archive import read_archive
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from instar.table.log.table_log import TableLog
     from instar.table.services import Services
 
-__all__ = ["Moment", "check_existed", "find_time", "format_time", "parse_time"]
+__all__ = ["Moment", "check_existed", "find_time", "parse_time"]
 
 Moment = Union[int, str, datetime]  # noqa: UP007 -- used at run time
 """A time of a table: milliseconds since 1970, ISO 8601, or a datetime; without a zone, it is in UTC."""
@@ -52,15 +53,6 @@ def _no_time(moment: object) -> UsageError:
         f"{moment!r:.80} is not a time that a table may have: write 2026-11-15T12:00:00.250 (UTC), in "
         "another zone 2026-11-15T12:00+01:00, or milliseconds since 1970"
     )
-
-
-def format_time(milliseconds: int) -> str:
-    """Return a time as `parse_time` takes it; one that no year has, as a number."""
-    try:
-        moment = _EPOCH + timedelta(milliseconds=milliseconds)
-    except OverflowError:
-        return str(milliseconds)
-    return f"{moment:%Y-%m-%d %H:%M:%S}.{milliseconds % 1000:03d}"
 
 
 def find_time(

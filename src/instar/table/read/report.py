@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import TYPE_CHECKING
 
+from instar.amounts import format_bytes, format_count
 from instar.schema.html import html_table
 from instar.skipping import Conjunct, Verdict, explain_conjuncts, explain_part
 from instar.state.chunk import FILES
@@ -62,18 +63,16 @@ class ScanReport:
         return self.total - self.read
 
     def __repr__(self) -> str:
-        return (
-            f"ScanReport({self.table!r}, {self.condition!r}: reads {self.read:,} of {self.total:,} parts, "
-            f"{self.bytes_read:,} of {self.bytes_total:,} bytes; skipping is {self.skipping})"
-        )
+        return f"ScanReport({self.table!r}, {self.condition!r}: {self._told()}; skipping is {self.skipping})"
 
     def _repr_html_(self) -> str:
-        told = (
-            f"reads {self.read:,} of {self.total:,} parts, {self.bytes_read:,} of {self.bytes_total:,} bytes"
-        )
-        rows = [(conjunct.text, f"{conjunct.excludes:,} parts") for conjunct in self.conjuncts]
-        conditions = html_table(("condition", "excludes alone"), rows)
-        return f"<p><b>Scan</b> of {escape(self.table)}: {told}</p>{conditions}"
+        rows = [(conjunct.text, format_count(conjunct.excludes, "part")) for conjunct in self.conjuncts]
+        conditions = html_table(("condition", "excludes alone"), rows, numbers=(1,))
+        return f"<p><b>Scan</b> of {escape(self.table)}: {self._told()}</p>{conditions}"
+
+    def _told(self) -> str:
+        parts = f"reads {self.read:,} of {format_count(self.total, 'part')}"
+        return f"{parts}, {format_bytes(self.bytes_read)} of {format_bytes(self.bytes_total)}"
 
 
 def report_scan(

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
-from instar.errors import FormerNameError
+from instar.errors import DataMismatchError, FormerNameError
 from instar.parts import Conformer, new_columns, wider_columns
 from instar.parts.layout import UPDATE_FIELDS
 from instar.schema import SchemaUpdate, parse_path
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
     from instar.state import TableState
 
 __all__ = ["Evolution", "WriterSchema", "resolve_writer"]
+
+_TOLD: Final = 10
+"""Of how many columns an error says what became of them."""
 
 
 class WriterSchema(NamedTuple):
@@ -63,8 +66,31 @@ def resolve_writer(
         evolved = _evolved(state.name, history, incoming, evolution, updates=updates)
         if evolved != writer.schema:
             writer = WriterSchema(evolved, chosen + 1, is_new=True)
+    if not writer.is_new and chosen == history.latest_id:
+        _check_former(history, _without_updates(incoming) if updates else incoming)
     Conformer(incoming, writer.schema, updates=updates)
     return writer
+
+
+def _check_former(history: History, incoming: pa.Schema) -> None:
+    """Raise if data has columns under names of before, and say what became of them."""
+    latest = {name.lower() for name in history.latest.names}
+    unknown = [name for name in incoming.names if name.lower() not in latest]
+    found = {name: former for name in unknown if (former := find_former(history, (name,))) is not None}
+    if not found:
+        return
+    fates = [
+        f"`{name}` was dropped by schema {former.schema_id + 1}"
+        if former.now is None
+        else f"`{name}` is called `{former.now}` since schema {former.schema_id + 1}"
+        for name, former in found.items()
+    ]
+    told = ", ".join(fates[:_TOLD]) + (f" and {len(fates) - _TOLD} more" if len(fates) > _TOLD else "")
+    old = min(former.schema_id for former in found.values())
+    raise DataMismatchError(
+        next(iter(found)),
+        f"{told}. Data of an older schema is written under it: schema={old} (--schema {old})",
+    )
 
 
 def _evolved(
