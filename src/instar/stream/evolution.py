@@ -42,6 +42,8 @@ __all__ = [
 ]
 
 _HOUR: Final = 60 * 60 * 1000
+_APART_MS: Final = _HOUR
+"""How far the clocks of two evolvers may be apart."""
 PERIODS_MS: Final = (0, _HOUR, 5 * _HOUR, 24 * _HOUR)
 """How long the evolver rests after a pass: longer each time that nothing was new, up to a day."""
 
@@ -200,6 +202,10 @@ class EvolverState(msgspec.Struct, frozen=True, array_like=True):
         """Whether no table was left behind that these rules have not judged."""
         return self.left in {None, rules}
 
+    def ended_after(self, time: int) -> bool:
+        """Whether the last pass ended after a time: if that is yet to come, by a clock that was ahead."""
+        return self.last_check is not None and self.last_check > time
+
     def due_at(self) -> int:
         """Return when the next pass is due if no version is raised."""
         return 0 if self.last_check is None else self.last_check + PERIODS_MS[self.period]
@@ -247,10 +253,10 @@ def next_action(
     if not evolution.aims_at(catalog):
         return Walk(retargeted=evolution.running)
     if not evolution.running:
-        if not evolution.is_judged(rules):
+        if not evolution.is_judged(rules) or evolution.ended_after(now + _APART_MS):
             return Walk(retargeted=False)
         return Rest(evolution.due_at()) if now < evolution.due_at() else Walk(retargeted=False)
-    ripe = [retry.table for retry in evolution.retries if retry.not_before <= now][:batch]
+    ripe = [retry.table for retry in evolution.retries if _is_ripe(retry, now)][:batch]
     if evolution.queue or ripe:
         turn = evolution.queue[: batch - len(ripe)]
         return StampTables((*ripe, *turn), len(turn))
@@ -259,6 +265,11 @@ def next_action(
     if evolution.retries:
         return Rest(min(retry.not_before for retry in evolution.retries))
     return Finish()
+
+
+def _is_ripe(retry: Retry, now: int) -> bool:
+    """Whether a table may be tried again; a pause longer than any was made by a clock that was ahead."""
+    return retry.not_before <= now or retry.not_before > now + _LONGEST_PAUSE_MS + _APART_MS
 
 
 def apply_evolution(evolution: EvolverState | None, change: EvolutionChange) -> EvolverState:

@@ -36,8 +36,12 @@ class Claim(NamedTuple):
 
 
 def claim_lead(current: Leadership | None, holder: str, fence: int | None, now: int, lead_ms: int) -> Claim:
-    """Decide whether somebody may lead, or lead on, at a time. A lead is renewed in its second half."""
-    if current is not None and current.holder != holder and current.expires_at > now:
+    """Decide whether somebody may lead, or lead on, at a time. A lead is renewed in its second half.
+
+    One that lasts much longer than any does was taken by a clock that is ahead, and counts for nothing: its
+    holder may be dead, and if it is not, its number keeps it from doing harm.
+    """
+    if current is not None and current.holder != holder and now < current.expires_at <= now + 3 * lead_ms:
         return Claim(rival=current)
     mine = current is not None and current.holder == holder and current.fence == fence
     if mine and current is not None and current.expires_at - now > lead_ms // 2:

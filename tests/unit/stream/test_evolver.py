@@ -421,6 +421,25 @@ def test_who_has_nothing_to_do_gives_the_lead_away() -> None:
     assert _evolver(world, "first").run()[1] == Standby("second", world.clock.now + 60_000)
 
 
+def test_a_clock_that_was_ahead_stops_nobody() -> None:
+    """A lead, a pause and a retry that a clock a year ahead has left are not waited for."""
+    world = new_world()
+    stream = _stream(world)
+    year = 365 * 24 * 60 * 60_000
+    stream.evolve(WIDER, version="v0.0.2")
+    world.clock.now += year
+    _evolver(world, "first").step()  # leads for a year, as others see it, and dies
+    world.clock.now -= year
+    report, rest = _evolver(world, "second").run()
+    assert (report.passes, report.stamped) == (1, 4)
+    assert isinstance(rest, Rest)
+    world.clock.now += year
+    assert _evolver(world).run()[0].passes == 1
+    world.clock.now -= year
+    assert _evolver(world).run()[0].passes == 1
+    assert _evolver(world).run()[0].passes == 0
+
+
 def test_a_deposed_leader_cannot_stamp() -> None:
     """A table that a later leader has stamped refuses an earlier one, and no stamp ever goes back."""
     world = new_world()
