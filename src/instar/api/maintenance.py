@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from instar.errors import InstarError, TableNotFoundError
+from instar.errors import AdoptedFileError, InstarError, TableNotFoundError
 from instar.stream.leadership import Leader
 from instar.stream.vacuum import holding, settling, vacuum_streams
 from instar.table import check_clock, vacuum_store, vacuum_table
@@ -133,7 +133,12 @@ class Maintenance:
         if state is not None and not state.dropped:
             kept = retain_table(services, log, hold=self._hold)
             moved = kept.since > kept.before
-            compacted = compact_table(services, log, self._rewrite, tell=told)
+            try:
+                compacted = compact_table(services, log, self._rewrite, tell=told)
+            except AdoptedFileError:
+                # Whether it comes back is not for us to say, and what nobody needs may go all the same.
+                vacuum_table(services, name, grace_ms=self._grace_ms, settle=self._settle)
+                raise
         freed = vacuum_table(services, name, grace_ms=self._grace_ms, settle=self._settle)
         MAINTAINED.inc()
         REWRITTEN_BYTES.inc(compacted.bytes_before)

@@ -81,13 +81,13 @@ def _print_plan(table: Table, foreseen: Sequence[FilterForecast], *, as_json: bo
         ]
         print_json({"plan": plan, "filters": [one._asdict() for one in foreseen]})
         return
-    if not jobs:
+    if jobs:
+        print_table(
+            ("reason", "parts", "rows", "bytes"),
+            [(job.reason, f"{len(job.parts):,}", f"{job.rows:,}", format_bytes(job.size)) for job in jobs],
+        )
+    else:
         console().print("Nothing to do.")
-        return
-    print_table(
-        ("reason", "parts", "rows", "bytes"),
-        [(job.reason, f"{len(job.parts):,}", f"{job.rows:,}", format_bytes(job.size)) for job in jobs],
-    )
     _print_filters(foreseen)
 
 

@@ -252,6 +252,28 @@ def test_a_file_that_is_gone_or_changed_is_an_error(store: Store, tmp_path: Path
         table.to_pandas()
 
 
+def test_a_file_that_is_gone_stops_no_other_work(store: Store, tmp_path: Path) -> None:
+    """Its rows can be deleted by what its path tells; once nobody can read them, it is not opened again."""
+    for day in (1, 2):
+        (tmp_path / f"day={day}").mkdir()
+        pq.write_table(pa.table({"a": [day]}), tmp_path / f"day={day}" / "1.parquet")
+    table = store.create_table("t", "a bigint, day int", order_by=["day"], options={"retention": "0ms"})
+    table.adopt(tmp_path)
+    for a in range(4):
+        table.append(pa.table({"a": [a], "day": [9]}))
+    for file in tmp_path.glob("day=2/*"):
+        file.unlink()
+    maintenance = store.maintenance(grace_ms=0)
+    (failure,) = maintenance.run_once().failures
+    assert "day=2" in failure.error
+    assert table.state.totals.parts == 3  # what was appended is one part now
+    assert len([*(tmp_path / "lake").glob("tables/*/parts/**/*.parquet")]) == 1
+    assert table.snapshot().to_arrow("day <> 2").num_rows == 5
+    table.delete("day = 2")
+    assert maintenance.run_once().failures == ()
+    assert sorted(table.to_pandas()["a"]) == [0, 1, 1, 2, 3]
+
+
 def test_nothing_deletes_adopted_files(store: Store, tmp_path: Path) -> None:
     """Compaction, vacuum and dropping the table leave them where they are."""
     path = tmp_path / "1.parquet"

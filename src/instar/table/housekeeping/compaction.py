@@ -7,13 +7,12 @@ their times as far as these can still be told apart. Rows that are retracted sta
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from functools import partial
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from msgspec.structs import replace as replace_struct
 
-from instar.errors import PartsGoneError
+from instar.errors import AdoptedFileError, PartsGoneError
 from instar.parts import clustered_run, decode_row
 from instar.schema import preserves_order
 from instar.state import NewBatch, Place
@@ -100,9 +99,19 @@ def compact_table(
 ) -> CompactionReport:
     """Do what there is to do, in some lanes at once. `tell` hears how many bytes are done, of how many.
 
-    With `choose`, the jobs are its, whatever the goals.
+    With `choose`, the jobs are its, whatever the goals. An adopted file that cannot be read stops only its
+    own job, and is an error when all others are done.
     """
     report = CompactionReport()
+    failures: list[AdoptedFileError] = []
+
+    def run(job: CompactionJob) -> CompactionReport:
+        try:
+            return _run(services, log, state, inputs, rewrite, job)
+        except AdoptedFileError as error:
+            failures.append(error)
+            return CompactionReport()
+
     with log.pinned() as state:
         jobs = find_work(services, state, goals(state)) if choose is None else choose(state)
         size = sum(job.size for job in jobs)
@@ -110,11 +119,12 @@ def compact_table(
         tell = tell or _say_nothing
         tell(done, size)
         inputs = _inputs(services, state, [part for job in jobs for part in job.parts])
-        run = partial(_run, services, log, state, inputs, rewrite)
         for job, result in _in_lanes(run, jobs, lanes):
             report += result
             done += job.size
             tell(done, size)
+    if failures:
+        raise failures[0]
     return report
 
 

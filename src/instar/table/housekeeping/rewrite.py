@@ -90,6 +90,8 @@ def rewrite_parts(work: Work, task: str = "0") -> Iterator[Output]:
 
     `task` tells the attempts apart, where the same work may be done twice.
     """
+    # What nobody can read any more is not opened: an adopted file may even be missing then.
+    work = work._replace(inputs=tuple(item for item in work.inputs if not _is_gone(item, work.since)))
     storing = work.storing
     by_value = any(item.written.part.diff_min < 0 for item in work.inputs)
     with ExitStack() as spilled:
@@ -109,6 +111,11 @@ def rewrite_parts(work: Work, task: str = "0") -> Iterator[Output]:
         else:
             order = RowOrder.SORTED if storing.order_by else RowOrder.NONE
             yield from _store(storing, batches, order, task)
+
+
+def _is_gone(item: Input, since: int) -> bool:
+    """Whether all rows of a part were retracted up to a time."""
+    return sum(len(positions) for ts, positions in item.gone if ts <= since) == item.written.part.rows
 
 
 def carry_over(work: Work, late: Mapping[Place, Sequence[Taken]], task: str) -> list[Part]:
