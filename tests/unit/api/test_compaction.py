@@ -95,3 +95,19 @@ def test_a_deleted_row_leaves_the_bytes_once_nobody_can_read_it(store: Store, ta
     assert table.state.totals.rows == 10
     assert ids(table) == list(range(10))
     assert store["t"].count() == 10
+
+
+@pytest.mark.parametrize("layout", [{}, {"order_by": ["a"]}, {"cluster_by": ["a", "b"]}])
+def test_a_table_whose_rows_are_all_gone_becomes_empty(store: Store, layout: dict[str, list[str]]) -> None:
+    """Its parts are given up without being opened."""
+    order_by, cluster_by = layout.get("order_by", []), layout.get("cluster_by", [])
+    table = store.create_table("gone", "a bigint, b string", order_by=order_by, cluster_by=cluster_by)
+    for part in range(3):
+        table.append(pa.table({"a": [part, part + 10], "b": ["x", "y"]}))
+    table.delete("true")
+    move_since(table._log, table.upper - 1)
+    table._services.blob.delete(load_parts(table._services.chunks, table.state).keys)
+    assert table.compact(full=True).parts_after == 0
+    assert (table.state.totals.parts, table.count()) == (0, 0)
+    table.append(pa.table({"a": [1], "b": ["z"]}))
+    assert ids(table) == [1]

@@ -92,6 +92,8 @@ def rewrite_parts(work: Work, task: str = "0") -> Iterator[Output]:
     """
     # What nobody can read any more is not opened: an adopted file may even be missing then.
     work = work._replace(inputs=tuple(item for item in work.inputs if not _is_gone(item, work.since)))
+    if not work.inputs:
+        return
     storing = work.storing
     by_value = any(item.written.part.diff_min < 0 for item in work.inputs)
     with ExitStack() as spilled:
