@@ -62,10 +62,13 @@ class _StoppedError(Exception):
 class Maintenance:
     """Looks after all tables of a store. Several may run: one leads, and the others stand by."""
 
-    def __init__(self, services: Services, *, grace_ms: int, rewrite: Rewrite = rewrite_parts) -> None:
+    def __init__(
+        self, services: Services, *, grace_ms: int, rewrite: Rewrite = rewrite_parts, lanes: int = 1
+    ) -> None:
         self._services = services
         self._grace_ms = grace_ms
         self._rewrite = rewrite
+        self._lanes = lanes
         self._leader = Leader(services, _KEY, lead_ms=_LEAD_MS)
         self._settle = settling(services)
         self._hold = holding(services)
@@ -134,7 +137,7 @@ class Maintenance:
             kept = retain_table(services, log, hold=self._hold)
             moved = kept.since > kept.before
             try:
-                compacted = compact_table(services, log, self._rewrite, tell=told)
+                compacted = compact_table(services, log, self._rewrite, lanes=self._lanes, tell=told)
             except AdoptedFileError:
                 # Whether it comes back is not for us to say, and what nobody needs may go all the same.
                 vacuum_table(services, name, grace_ms=self._grace_ms, settle=self._settle)

@@ -238,7 +238,8 @@ class Store:
         It lets history go as each table's `retention` says, compacts what is worth it, and vacuums what is
         older than the grace period. Any number of processes may: one leads, and the others do nothing.
         """
-        return Maintenance(self._found(), grace_ms=grace_ms, rewrite=rewriter(spark)[0])
+        rewrite, lanes = rewriter(spark)
+        return Maintenance(self._found(), grace_ms=grace_ms, rewrite=rewrite, lanes=lanes)
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
         """Vacuum every table, as `Table.vacuum` does, and what tables that were dropped have left.

@@ -137,8 +137,12 @@ def _in_lanes(
         return
     with ThreadPoolExecutor(lanes) as pool:
         running = {pool.submit(run, job): job for job in jobs}
-        for finished in as_completed(running):
-            yield running[finished], finished.result()
+        try:
+            for finished in as_completed(running):
+                yield running[finished], finished.result()
+        finally:
+            for job in running:
+                job.cancel()  # nothing is begun any more when one has failed, or nobody waits for the others
 
 
 def _say_nothing(_done: int, _size: int) -> None:
