@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -60,23 +60,23 @@ def maintain(
     serve_metrics(metrics_port)
     with open_store(store, consensus) as opened, stopping() as stop, _telling() as tell:
         maintenance = opened.maintenance(grace_ms=grace_ms)
-        passes = 0
-        while True:
-            try:
-                report = maintenance.run_once(stop=stop, tell=tell)
-            except InstarError as error:
-                if not passes:
-                    raise
-                stderr_console().print(f"error: {error}", soft_wrap=True)
-            else:
-                if pause is None or not report.leader:
-                    _print_report(report, as_json=as_json)
-            passes += 1
-            if pause is None or stop.is_set() or passes == rounds:
-                break
-            if stop.wait(pause * (1 + random.uniform(-jitter, jitter))):  # noqa: S311 -- no secret
-                break
-        maintenance.close()
+        with closing(maintenance):
+            passes = 0
+            while True:
+                try:
+                    report = maintenance.run_once(stop=stop, tell=tell)
+                except InstarError as error:
+                    if not passes:
+                        raise
+                    stderr_console().print(f"error: {error}", soft_wrap=True)
+                else:
+                    if pause is None or not report.leader:
+                        _print_report(report, as_json=as_json)
+                passes += 1
+                if pause is None or stop.is_set() or passes == rounds:
+                    break
+                if stop.wait(pause * (1 + random.uniform(-jitter, jitter))):  # noqa: S311 -- no secret
+                    break
     if pause is None and report.failures:
         raise typer.Exit(1)
 
