@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     Run = Callable[[Path, Iterable[Turn]], Counter[str]]
 
 _LAWS: Final = ("tests/properties", "tests/crash", "tests/spark/skipping/test_differential.py")
-_ON_S3: Final = tuple(f"tests/spark/{folder}" for folder in ("tables", "views", "streaming", "source"))
 _KEPT_OF_OUTPUT: Final = 4000
 _UNHURRIED: Final = ("laws", "s3a", "s3")
 """Soaks that take as long as they take, so they run only if they are named."""
@@ -88,7 +87,7 @@ def _laws(_: Path, turns: Iterable[Turn]) -> Counter[str]:
 
 def _on_s3(place: str) -> Run:
     """Run the tests of Spark with their stores on S3, once."""
-    return lambda _, __: _pytest(*_ON_S3, INSTAR_TEST_STORE=place)
+    return lambda _, __: _pytest("tests/spark", INSTAR_TEST_STORE=place)
 
 
 def _pytest(*arguments: str, **environment: str) -> Counter[str]:

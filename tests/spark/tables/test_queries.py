@@ -309,7 +309,7 @@ def test_an_upsert_asks_for_its_data_once(spark: SparkSession, store: Store) -> 
 @pytest.mark.parametrize(
     "key", ["bigint(k)", "string(k)", "timestamp_millis(k)", "date_add(date'2026-01-01', k)"]
 )
-@pytest.mark.native
+@pytest.mark.directory
 def test_an_upsert_reads_only_parts_that_may_have_a_key(spark: SparkSession, store: Store, key: str) -> None:
     """A part whose bounds are elsewhere need not even be there; nulls are keys too."""
     keys = spark.range(10, 40).selectExpr("int(id) k")

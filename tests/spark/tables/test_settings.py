@@ -115,7 +115,7 @@ def test_the_old_calendar_is_not_taken_for_ours(
     assert tuple(found) == ("1500-01-01", "1500-02-28 23:59:59.999999")
 
 
-@pytest.mark.native
+@pytest.mark.directory
 def test_a_part_that_is_gone_is_an_error(spark: SparkSession, table: Table, with_settings: Settings) -> None:
     """Rows are never left out because a file is missing, even where Spark was told not to mind."""
     frame = table.read(spark)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.native
+@pytest.mark.directory
 def test_a_frame_outlives_compaction_and_vacuum(store: Store, spark: SparkSession, tmp_path: Path) -> None:
     """Rows are those of the snapshot, by either way of reading; once the lease has expired, it says so."""
     table = store.create_table("t", "n bigint", order_by=["n"])
