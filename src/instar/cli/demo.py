@@ -24,7 +24,7 @@ __all__ = ["demo"]
 
 _COLUMNS = "user string not null, at timestamp not null, amount int, addr struct<city: string, zip: int>"
 
-_APPENDS = 200
+_APPENDS = 1000
 
 _CLICKS = "user string not null, at timestamp not null, n int"
 
@@ -190,7 +190,7 @@ def _log(story: _Story, table: Table) -> None:
 def _compact(story: _Story, store: Store) -> None:
     import pyarrow as pa  # noqa: PLC0415 -- slow
 
-    story.chapter("Two hundred small appends, a compaction, and the same query before and after")
+    story.chapter("A thousand small appends, a compaction, and the same query before and after")
     table = store.create_table("visits", "id bigint, page string", order_by=["id"], key=["id"])
     for number in range(_APPENDS):
         first = number * 7 % _APPENDS  # they come in no order
@@ -199,7 +199,7 @@ def _compact(story: _Story, store: Store) -> None:
     before, found = table.explain(where), table.snapshot().to_arrow(where)
     report = table.compact(full=True)
     after = table.explain(where)
-    story.say(f"Compaction wrote {report.parts_before} parts as {report.parts_after}, without Spark.")
+    story.say(f"Compaction wrote {report.parts_before:,} parts as {report.parts_after}, without Spark.")
     story.show(
         ("when", "parts in the table", f"parts that `{where}` opens"),
         [("before", str(before.total), str(before.read)), ("after", str(after.total), str(after.read))],

@@ -27,8 +27,8 @@ def test_programs_are_told_the_whole_story(spark: SparkSession, tmp_path: Path) 
     assert write["found"][1][0]["user"] == "user0"
     assert evolve["found"][-1]["error"]["code"] == "incompatible-schema"
     compacted, parts, same, found = story["chapters"][8]["found"]
-    assert compacted == "Compaction wrote 200 parts as 1, without Spark."
-    assert [row["parts in the table"] for row in parts] == ["200", "1"]
+    assert compacted == "Compaction wrote 1,000 parts as 1, without Spark."
+    assert [row["parts in the table"] for row in parts] == ["1000", "1"]
     assert same.startswith("The rows are the same.")
     assert found == [{"id": "101", "page": "/"}]
     before, after = (text for text in story["chapters"][9]["found"] if "2026-11" in text)
