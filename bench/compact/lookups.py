@@ -25,6 +25,8 @@ __all__ = ["lookups"]
 _ROWS: Final = 100
 """In each part."""
 _KEYS: Final = 100
+_UPSERTS: Final = 5
+"""How many are timed together: a single one waits for the disk now and then."""
 
 
 def _part(part: int) -> pa.Table:
@@ -58,7 +60,10 @@ def lookups(sizes: tuple[int, int], rounds: int, folder: Path, report: Report) -
         "ms_0": Column(f"ms at {sizes[0]:,} parts", ",.1f"),
         "ms_1": Column(f"ms at {sizes[1]:,} parts", ",.1f"),
     }
-    notes = [f"A lookup is of one key, the mean of {_KEYS}; upserts and merges are of {_KEYS} keys at once."]
+    notes = [
+        f"A lookup is of one key, the mean of {_KEYS}. Upserts and merges are of {_KEYS} keys at once.",
+        f"An upsert is the mean of {_UPSERTS}.",
+    ]
     return Section(f"Keys among parts of {_ROWS} rows that do not overlap", columns, found, notes)
 
 
@@ -78,9 +83,9 @@ def _look_up(table: Table, parts: int, random: np.random.Generator) -> float:
 
 
 def _upsert(table: Table, parts: int, random: np.random.Generator) -> float:
-    keys = _keys(parts, random)
-    data = pa.table({"id": keys, "v": ["new"] * len(keys)})
-    return seconds(lambda: table.upsert(data))
+    chosen = [_keys(parts, random) for _ in range(_UPSERTS)]
+    data = [pa.table({"id": keys, "v": ["new"] * len(keys)}) for keys in chosen]
+    return seconds(lambda: [table.upsert(some) for some in data]) / len(data)
 
 
 def _merges(

@@ -6,6 +6,7 @@ not the same in every row.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
@@ -106,11 +107,13 @@ def path_to(fields: tuple[Field, ...], field_id: int) -> tuple[str, ...]:
     return tuple(names)
 
 
+@lru_cache(maxsize=1024)
 def update_schema(schema: Schema, names: Names, updates: tuple[str, ...]) -> pa.Schema:
     """Return the Arrow schema of a table's data with `_ts`, `_diff` or both behind it."""
     return pa.schema([*arrow_schema(schema, names), *(UPDATE_FIELDS[name] for name in updates)])
 
 
+@lru_cache(maxsize=1024)
 def file_schema(schema: Schema, updates: tuple[str, ...]) -> pa.Schema:
     """Return the Arrow schema of a part's file: a member of a struct that may be null may be null itself.
 

@@ -90,11 +90,11 @@ class Probe:
 
     def row_groups(self, metadata: pq.FileMetaData, written: Schema) -> Mask:
         """Tell which row groups of a part's file may have a key; the part has the fields of a schema."""
-        groups = [metadata.row_group(at) for at in range(metadata.num_row_groups)]
-        rows = pa.array([group.num_rows for group in groups], pa.int64())
-        kept = np.full(len(groups), len(self) > 0)
-        if len(groups) <= 1:
+        kept = np.full(metadata.num_row_groups, len(self) > 0)
+        if len(kept) <= 1:
             return kept  # the metadata of the part has told already
+        groups = [metadata.row_group(at) for at in range(len(kept))]
+        rows = pa.array([group.num_rows for group in groups], pa.int64())
         columns = {groups[0].column(at).path_in_schema: at for at in range(groups[0].num_columns)}
         for leaf in self._leaves:
             trail = locate(written.fields, leaf.field.id)

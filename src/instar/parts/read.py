@@ -7,6 +7,7 @@ for the caller to say.
 from __future__ import annotations
 
 from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, Union
 
 import numpy as np
@@ -98,6 +99,7 @@ def read_part(  # noqa: PLR0913 -- each is something that a reader may ask for
             yield pa.RecordBatch.from_arrays(arrays, schema=target)
 
 
+@lru_cache(maxsize=1024)
 def needed_fields(written: Schema, reader: Schema) -> Schema:
     """Return what must be read of a part: the fields that the reader has too, at every level.
 

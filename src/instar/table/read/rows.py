@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 import pyarrow as pa
@@ -151,7 +150,7 @@ def _open(blob: Blob, part: Part) -> str | pa.NativeFile:
     if part.adopted is not None:
         return part.key if part.key.startswith("/") else open_outside(blob, part.key, part.size)
     location = blob.location(part.key)
-    if Path(location).is_absolute():
+    if location.startswith("/"):
         return location
     whole = part.size <= _WHOLE
     return pa.PythonFile(BlobFile(blob, part.key, part.size, whole=whole), mode="r")
