@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from instar.compat import Level, judge, load_version
 from instar.compat.avro import parse_avro
 from instar.compat.json_schema import parse_json_schema
-from instar.compat.protobuf.compile import load_encoding
+from instar.compat.protobuf.compile import compile_proto, load_encoding
 from instar.compat.protobuf.decode import Decoder
 from instar.errors import InvalidSchemaError, UsageError
 
@@ -194,3 +194,19 @@ def test_a_value_of_an_extension_is_an_unknown_field(tmp_path: Path) -> None:
     )
     assert decoded.unknown == {0, 1}
     assert len(decoded.rows) == 3
+
+
+@pytest.mark.parametrize("name", ["@args.proto", "--plugin=args.proto", "-I.proto", "folder/@args.proto"])
+def test_a_file_that_is_called_as_an_option_is_only_a_file(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The compiler reads options from `@file`, and takes `--plugin` for one; here, both are files."""
+    monkeypatch.chdir(tmp_path)
+    made = tmp_path / "made"
+    (tmp_path / "args.proto").write_text(f"--python_out={tmp_path}\n--descriptor_set_out={made}\n")
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_text('syntax = "proto3"; message Event { int32 a = 1; }')
+    (found,) = compile_proto(path, includes=[tmp_path])
+    assert (found.name, found.message_type[0].name) == (name, "Event")
+    assert not made.exists()

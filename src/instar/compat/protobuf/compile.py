@@ -99,7 +99,8 @@ def compile_proto(path: Path, *, includes: Sequence[Path] = ()) -> list[descript
             *(f"-I{it}" for it in ordered),
             f"-I{_bundled()}",
         ]
-        command += ["--include_imports", "--include_source_info", f"--descriptor_set_out={out}", name]
+        command += ["--include_imports", "--include_source_info", f"--descriptor_set_out={out}"]
+        command.append(str(root / name))  # in full: the compiler takes names such as @x and --x for options
         try:
             done = subprocess.run(  # noqa: S603 -- our own interpreter, and arguments that no shell sees
                 command, capture_output=True, text=True, check=False, timeout=_LIMIT
