@@ -6,6 +6,7 @@ in `instar.stats`.
 
 from __future__ import annotations
 
+from codecs import getincrementaldecoder
 from decimal import Decimal as PythonDecimal
 from typing import TYPE_CHECKING, Final
 
@@ -15,7 +16,7 @@ import pyarrow.compute as pc
 
 from instar.parts.layout import flatten_leaves, locate
 from instar.parts.nested import open_list, open_map
-from instar.parts.truncate import lower_bound, upper_bound
+from instar.parts.truncate import BOUND_BYTES, lower_bound, upper_bound
 from instar.schema import Field, List, Map, Schema, Struct, Type
 from instar.stats import FieldStats
 
@@ -40,6 +41,10 @@ STATS_BUDGET: Final = 8 * 1024
 
 A commit carries the metadata of up to 64 parts itself, which then stays below half a megabyte.
 """
+
+
+_BEGINNING: Final = BOUND_BYTES + 4
+"""How many bytes of a long value tell its bounds: what they keep, and one more character."""
 
 
 def compute_stats(
@@ -147,7 +152,10 @@ def _bounds(column: pa.ChunkedArray) -> tuple[Value | None, Value | None]:
         return None, None
     is_text = pa.types.is_string(column.type)
     # Bytes: not everybody who makes strings checks that they are UTF-8.
-    found = pc.min_max(column.cast(pa.binary()) if is_text else integers(column))
+    values = column.cast(pa.binary()) if is_text else integers(column)
+    if pa.types.is_binary(values.type) and values.nbytes > _BEGINNING * len(values):
+        values = pc.binary_slice(values, 0, _BEGINNING)  # long ones are copied again and again
+    found = pc.min_max(values)
     low, high = found["min"].as_py(), found["max"].as_py()
     match low:
         case bytes():
@@ -162,11 +170,17 @@ def _bounds(column: pa.ChunkedArray) -> tuple[Value | None, Value | None]:
 
 def _text_bounds(low: bytes, high: bytes, *, is_text: bool) -> tuple[Value | None, Value | None]:
     try:
-        least = lower_bound(low.decode() if is_text else low)
-        greatest = upper_bound(high.decode() if is_text else high)
+        least = lower_bound(_decode(low) if is_text else low)
+        greatest = upper_bound(_decode(high) if is_text else high)
     except UnicodeDecodeError:
         return None, None
     return (None, None) if greatest is None else (least, greatest)
+
+
+def _decode(beginning: bytes) -> str:
+    """Return a text, or the beginning of a long one, whose last character may be cut."""
+    is_cut = len(beginning) >= _BEGINNING
+    return getincrementaldecoder("utf-8")().decode(beginning, final=not is_cut)
 
 
 def _size(stats: FieldStats) -> int:

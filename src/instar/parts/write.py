@@ -13,7 +13,16 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from instar.errors import UsageError
-from instar.parts.layout import DIFF, KEY, TS, UPDATE_FIELDS, file_schema, parquet_leaves, split_updates
+from instar.parts.layout import (
+    DIFF,
+    KEY,
+    TS,
+    UPDATE_FIELDS,
+    file_schema,
+    flatten_leaves,
+    parquet_leaves,
+    split_updates,
+)
 from instar.parts.rows import encode_limits, encode_row
 from instar.parts.sort import sort_indices
 from instar.parts.statistics import STATS_BUDGET, compute_stats, present_fields
@@ -23,6 +32,7 @@ from instar.state import Part
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from instar.parts.layout import Leaf
     from instar.stats import FieldStats
 
 __all__ = ["ROW_GROUP_BYTES", "ROW_GROUP_ROWS", "USUAL", "NewPart", "PartLimits", "RowOrder", "write_part"]
@@ -37,6 +47,11 @@ So Spark can divide a part among tasks and skip inside it, a reader holds little
 a row group is still read in one long request.
 """
 
+_LONG_BYTES: Final = MIB
+"""A column that has a longer value gets no dictionary and no bounds in Parquet.
+
+Either would copy it several times, only to leave it out: neither takes more than a few kilobytes.
+"""
 _FLOATS: Final = (Primitive("float"), Primitive("double"))
 
 
@@ -103,6 +118,7 @@ def write_part(
     rows, updates = split_updates(table)
     present = present_fields(rows, schema)
     stats = compute_stats(rows, schema, (*order_by, *limits.bounded), limits.stats_bytes)
+    long = _long_columns(rows, schema)
     spans = {name: _span(column) for name, column in updates.items()}
     stored = {name: column for name, column in updates.items() if spans[name][0] != spans[name][1]}
     physical = plan_migration(schema, schema, Names.FIELD).apply(rows)
@@ -119,7 +135,12 @@ def write_part(
         least, greatest = (0, physical.num_rows - 1) if indices is None else _ends(indices)
         first = encode_row(physical, least, schema, order_by, greatest=False)
         last = encode_row(physical, greatest, schema, order_by, greatest=True)
-    data = _encode(physical, indices, file_schema(schema, tuple(stored)), schema, stats, key)
+    sink = pa.BufferOutputStream()
+    with _open_file(sink, file_schema(schema, tuple(stored)), schema, stats, long) as writer:
+        for group in _row_groups(physical, indices):
+            writer.write_table(group.cast(writer.schema), row_group_size=group.num_rows)
+        writer.add_key_value_metadata({KEY: key})
+    data = sink.getvalue()
     ts_min, ts_max = spans.get(TS, (ts, ts))
     diff_min, diff_max = spans.get(DIFF, (1, 1))
     part = Part(
@@ -139,44 +160,53 @@ def write_part(
     return NewPart(data, part, present)
 
 
-def _encode(
-    table: pa.Table,
-    indices: pa.Array | None,
+def _open_file(
+    sink: pa.BufferOutputStream,
     layout: pa.Schema,
     schema: Schema,
     stats: dict[int, FieldStats],
-    key: str,
-) -> pa.Buffer:
-    sink = pa.BufferOutputStream()
-    leaves = list(parquet_leaves(schema))
+    long: frozenset[str],
+) -> pq.ParquetWriter:
+    leaves = [leaf for leaf in parquet_leaves(schema) if _own_name(leaf) not in long]
     updates = [name for name in layout.names if name in UPDATE_FIELDS]
-    with pq.ParquetWriter(
+    return pq.ParquetWriter(
         sink,
         layout,
         compression="zstd",
         # Spark looks a literal up in the dictionary bit by bit, and would not find 0.0 where -0.0 is.
         use_dictionary=[leaf.path for leaf in leaves if leaf.type not in _FLOATS] + updates,
         # Bounds in Parquet leave NaN out, and for Spark it is greater than any of them.
-        write_statistics=list(_with_bounds(schema, stats)) + updates,
+        write_statistics=list(_with_bounds(leaves, stats)) + updates,
         write_page_index=True,
         write_page_checksum=True,
         use_compliant_nested_type=True,
         # As Spark stores them: byte arrays take it nearly twice as long to read.
         store_decimal_as_integer=True,
         version="2.6",  # timestamps are microseconds in 64 bits, never INT96
-    ) as writer:
-        for group in _row_groups(table, indices):
-            writer.write_table(group.cast(layout), row_group_size=group.num_rows)
-        writer.add_key_value_metadata({KEY: key})
-    return sink.getvalue()
+    )
 
 
-def _with_bounds(schema: Schema, stats: dict[int, FieldStats]) -> Iterator[str]:
+def _long_columns(rows: pa.Table, schema: Schema) -> frozenset[str]:
+    """Return the columns, outside of lists and maps, that have a very long value."""
+    return frozenset(
+        field_name(field.id)
+        for field, column in flatten_leaves(rows, schema)
+        if column.nbytes > _LONG_BYTES
+        and (pa.types.is_string(column.type) or pa.types.is_binary(column.type))
+        and (pc.max(pc.binary_length(column)).as_py() or 0) > _LONG_BYTES
+    )
+
+
+def _own_name(leaf: Leaf) -> str:
+    """Return the name of a leaf, below all that it is a member of."""
+    return leaf.path.rpartition(".")[2]
+
+
+def _with_bounds(leaves: Sequence[Leaf], stats: dict[int, FieldStats]) -> Iterator[str]:
     """Yield the columns that Parquet may keep bounds of: all but floats that hold NaN, or may hold it."""
     without_nan = {field_name(field_id) for field_id, known in stats.items() if known.nans == 0}
-    for leaf in parquet_leaves(schema):
-        name = leaf.path.rpartition(".")[2]
-        if leaf.type not in _FLOATS or (not leaf.repeated and name in without_nan):
+    for leaf in leaves:
+        if leaf.type not in _FLOATS or (not leaf.repeated and _own_name(leaf) in without_nan):
             yield leaf.path
 
 

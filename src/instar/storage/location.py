@@ -86,9 +86,10 @@ def open_consensus(location: str | None, blob: Blob, options: Mapping[str, str] 
     if scheme is None:
         _check_path(location)
     if scheme is None and "/" not in location:
+        shown = hide_password(location)
         raise UsageError(
-            f"consensus={location!r} is neither a URL nor a path: write postgresql://…, "
-            f"or ./{location} for a directory"
+            f"consensus={shown!r} is neither a URL nor a path: write postgresql://…, "
+            f"or ./{shown} for a directory"
         )
     if scheme is None or scheme == "file" or scheme in _CLOUDS:
         return BlobConsensus(open_blob(location, options))

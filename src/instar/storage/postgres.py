@@ -228,13 +228,15 @@ def _parse(url: str) -> tuple[dict[str, Any], str]:
     try:
         given: Mapping[str, Any] = conninfo_to_dict(f"{place}?{rest}" if rest else place)
     except psycopg.Error as error:
-        raise _unreadable(error) from None
+        raise _unreadable(str(error)) from None
+    if "@" in place.partition("://")[2].partition("/")[2]:  # it would be shown as the name of a database
+        raise _unreadable("there is a / before the last @")
     return {**_DEFAULTS, **given}, schema
 
 
-def _unreadable(error: Exception) -> UsageError:
+def _unreadable(said: str) -> UsageError:
     """Say what is wrong with a URL, without the pieces of it that libpq quotes: one may be the password."""
-    why = _QUOTED.sub("…", str(error)).strip()
+    why = _QUOTED.sub("…", said).strip()
     return UsageError(
         f"the URL of the PostgreSQL database cannot be read: {why}. "
         "Write postgresql://user:password@host/name, with %-escapes for special characters"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, ClassVar
+from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pytest
@@ -44,9 +45,27 @@ def test_a_failure_while_connections_are_closed_leaves_the_lock_free(
     assert table.read(spark).groupBy("k").count().count() == 2  # adaptive execution calls back from threads
     gateway: Any = spark.sparkContext._gateway
     caretaker = callbacks._caretakers[gateway.get_callback_server()]
+    assert isinstance(caretaker, callbacks._Caretaker)
     broken = Broken()
     with pytest.raises(Py4JError):
         caretaker._closer.close(caretaker._lock, caretaker._idle, 0, broken)
     assert broken.asked == 1
     assert not caretaker._lock.isLocked()
+    assert table.read(spark).groupBy("k").count().count() == 2
+
+
+def test_without_a_compiler_queries_run_and_a_warning_says_what_to_set(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A Spark that has none of what the caretaker takes is used without it."""
+    gateway: Any = spark.sparkContext._gateway
+    assert callbacks.why_untended(gateway) is None
+    monkeypatch.setattr(callbacks, "_COMPILER", "org.codehaus.nowhere.SimpleCompiler")
+    monkeypatch.setattr(callbacks, "_caretakers", WeakKeyDictionary())
+    with pytest.warns(UserWarning, match=r"ClassNotFoundException.*start them with spark\.sql"):
+        callbacks.tend_callbacks(gateway)
+    callbacks.tend_callbacks(gateway)  # which has said it once
+    assert "ClassNotFoundException" in (callbacks.why_untended(gateway) or "")
+    table = store.create_table("t", "k int")
+    table.append(pa.table({"k": pa.array([1, 2], pa.int32())}))
     assert table.read(spark).groupBy("k").count().count() == 2

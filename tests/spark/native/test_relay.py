@@ -9,7 +9,7 @@ import pytest
 from pyspark.errors import PySparkException
 
 import instar
-from instar.errors import InstarError, ReaderFencedError
+from instar.errors import CountOverflowError, InstarError, NegativeCountError, ReaderFencedError
 from instar.spark.native import relay
 from tests.tables import list_leases
 
@@ -70,6 +70,8 @@ def test_the_same_frame_raises_the_same_again(spark: SparkSession, fenced: Table
 def test_the_words_of_a_query_are_not_taken_for_an_error_of_ours(spark: SparkSession, fenced: Table) -> None:
     """Whatever text a query raises, it comes out as Spark's error."""
     fence(spark)
-    for words in ("instar-error-1", "instar-error-0000000000000001", f"instar-error-{'0' * 32}"):
-        with pytest.raises(PySparkException, match=words):
-            spark.sql(f"select raise_error('what {words}: says')").collect()
+    words = ["instar-error-1", "instar-error-0000000000000001", f"instar-error-{'0' * 32}"]
+    words += [f"instar-{kind.code} " for kind in (NegativeCountError, CountOverflowError)]
+    for said in words:
+        with pytest.raises(PySparkException, match=said):
+            spark.sql(f"""select raise_error('{said}{{"row": "none", "count": -1}}')""").collect()

@@ -116,6 +116,9 @@ def test_what_has_no_consensus_is_refused(location: str, tmp_path: Path) -> None
         "bob:secret@host/x",
         "bob:sec/ret@host/x",
         "bob:secret@host",
+        "postgresql://bob:4/secret@host/x",
+        "host=h password=secret dbname=x",
+        "dbname=x password = 'my secret'",
     ],
 )
 def test_no_refusal_repeats_a_password(location: str, tmp_path: Path) -> None:

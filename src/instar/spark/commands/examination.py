@@ -8,6 +8,7 @@ import pyspark
 
 from instar.errors import InstarError
 from instar.spark.catalog.install import why_no_catalog
+from instar.spark.native.callbacks import why_untended
 from instar.spark.native.file_systems import connector, find_file_system
 from instar.spark.native.gateway import gateway_of
 from instar.spark.planner.guards import why_unsafe
@@ -18,6 +19,8 @@ from instar.table.housekeeping.examination import Finding, Health
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from pyspark.sql import SparkSession
 
     from instar.spark.native.gateway import Gateway
     from instar.storage import Blob
@@ -35,6 +38,7 @@ def examine_spark(blob: Blob | None) -> Iterator[Finding]:
     gateway = gateway_of(session)
     java = gateway.jvm.java.lang.System.getProperty("java.version")
     yield Finding("Spark", Health.FINE, f"PySpark {pyspark.__version__} on Java {java} starts")
+    yield from _examine_callbacks(session)
     yield examine_planner(gateway)
     yield _examine_catalog(gateway)
     if blob is None:
@@ -62,6 +66,14 @@ def examine_planner(gateway: Gateway) -> Finding:
         return Finding("planner", Health.FINE, f"Spark's planner can know tables: {told}")
     remedy = "Tables are read over files instead, with the same rows; nothing has to be done."
     return Finding("planner", Health.WARNING, "; ".join(found), remedy)
+
+
+def _examine_callbacks(session: SparkSession) -> Iterator[Finding]:
+    """Say if connections that Spark opens stay open: nothing to tell if they do not."""
+    found = why_untended(session.sparkContext._gateway)  # noqa: SLF001 -- there is no other way to it
+    if found is not None:
+        what, _, remedy = found.partition(": start ")
+        yield Finding("callbacks", Health.WARNING, what, f"Start {remedy}.")
 
 
 def _examine_catalog(gateway: Gateway) -> Finding:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import threading
 import time
+import warnings
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -26,7 +27,7 @@ from py4j.protocol import Py4JError
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
-__all__ = ["MOST_IDLE", "hold_answer", "tend_callbacks"]
+__all__ = ["MOST_IDLE", "hold_answer", "tend_callbacks", "why_untended"]
 
 MOST_IDLE: Final = 8
 """How many connections may wait for the next call of their thread."""
@@ -64,7 +65,9 @@ public class InstarIdleConnections {
     }
 }
 """
-"""Compiled by what Spark compiles its queries with."""
+_COMPILER: Final = "org.codehaus.janino.SimpleCompiler"
+"""What Spark compiles its queries with."""
+_POOLS: Final = ("shuffleExchange", "broadcastExchange", "subquery", "resultQueryStage")
 
 
 class _Answers:
@@ -150,7 +153,8 @@ class _Caretaker:
         no_types = gateway.new_array(gateway.jvm.java.lang.Class, 0)
         self._get_connection = self._client.getClass().getDeclaredMethod("getConnection", no_types)
         self._get_connection.setAccessible(True)
-        compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
+        find_class = gateway.jvm.java.lang.Class.forName
+        compiler = find_class(_COMPILER).getDeclaredConstructor(no_types).newInstance(self._nothing)
         compiler.setParentClassLoader(client_class.getClassLoader())
         compiler.cook(_CLOSER)
         closer = compiler.getClassLoader().loadClass("InstarIdleConnections")
@@ -221,16 +225,37 @@ def _field(java_class: Any, name: str, of: Any) -> Any:  # noqa: ANN401 -- Java 
     return field.get(of)
 
 
-_caretakers: WeakKeyDictionary[PythonServer, _Caretaker] = WeakKeyDictionary()
+_caretakers: WeakKeyDictionary[PythonServer, _Caretaker | str] = WeakKeyDictionary()
+"""The caretaker of each server that takes calls of a JVM, or why it has none."""
 _lock = threading.Lock()
 
 
 def tend_callbacks(gateway: JavaGateway) -> None:
-    """Keep the connections of a gateway few, from now on.
+    """Keep the connections of a gateway few, from now on; where that cannot be done, warn.
 
     Without pinned threads, Py4J has no connections of its own for threads, and closes idle ones itself.
     """
     server = gateway.get_callback_server()
     with _lock:
-        if isinstance(server, PythonServer) and server not in _caretakers:
+        if not isinstance(server, PythonServer) or server in _caretakers:
+            return
+        try:
             _caretakers[server] = _Caretaker(gateway)
+        except Py4JError as error:
+            why = str(getattr(error, "java_exception", error)).partition("\n")[0]
+            _caretakers[server] = why
+            warnings.warn(_remedy(why), stacklevel=2)
+
+
+def why_untended(gateway: JavaGateway) -> str | None:
+    """Say why connections of a gateway are not closed, and what to do; None if they are."""
+    found = _caretakers.get(gateway.get_callback_server())
+    return _remedy(found) if isinstance(found, str) else None
+
+
+def _remedy(why: str) -> str:
+    settings = " ".join(f"spark.sql.{pool}.maxThreadThreshold=8" for pool in _POOLS)
+    return (
+        f"connections from Spark's threads are not closed ({why}), and long sessions run out of descriptors: "
+        f"start them with {settings}"
+    )

@@ -4,6 +4,7 @@ Spark calls back into Python while it plans a query. What is raised there travel
 text; here it is kept under a key in that text, and raised again where PySpark would raise Py4J's error.
 Only the error itself is kept, without the frames that it was raised in: these hold leases and much else.
 A wrong count is found by Spark's own tasks, which can only raise text: the code of the error, and JSON.
+Neither can be taken for what a query of somebody else's says, for both have a secret of this process.
 """
 
 from __future__ import annotations
@@ -32,7 +33,8 @@ F = TypeVar("F", bound="Callable[..., Any]")
 
 _MARK: Final = re.compile(r"instar-error-([0-9a-f]{32})\b")
 _COUNTS: Final = {kind.code: kind for kind in (NegativeCountError, CountOverflowError)}
-_COUNT: Final = re.compile(rf"instar-({'|'.join(_COUNTS)}) (?=\{{\")")
+_SECRET: Final = secrets.token_hex(16)
+_COUNT: Final = re.compile(rf"instar-({'|'.join(_COUNTS)})-{_SECRET} (?=\{{\")")
 """What a task raises: JSON follows. The plan of every frame that adds rows up has the mark without it."""
 _KEPT: Final = 1000
 _errors: OrderedDict[str, InstarError] = OrderedDict()
@@ -86,7 +88,7 @@ def install() -> None:
 
 def count_mark(kind: type[InstarError]) -> str:
     """Return what a task says before the JSON of the table, the count and the row that are wrong."""
-    return f"instar-{kind.code} "
+    return f"instar-{kind.code}-{_SECRET} "
 
 
 def _find(text: str) -> InstarError | None:
