@@ -139,7 +139,7 @@ class TableState:
     pointer: str | None = None  # the log of the table that has the key of this log as its name
     origins: tuple[str, ...] = ()  # the ids of tables whose files this one may refer to, as a clone
     removed: bool = False  # it was dropped, and what it held may be gone
-    dropped_at: int = 0  # by the clock of whoever dropped it
+    dropped_at: int = 0  # by the clock of whoever dropped or removed it; 0 if there never was a table
 
     def is_at(self, name: str) -> bool:
         """Whether there is a table, and it has a name."""
@@ -221,6 +221,8 @@ def _apply_step(
 ) -> TableState:
     if isinstance(step, Created | Pointed):
         return _begun(state, name, seqno, step)
+    if isinstance(step, Removed):
+        return _ended(state, name, seqno, commit)
     if isinstance(step, Cloned):
         raise TypeError("a clone is read from its rollup")
     if state is None:
@@ -241,7 +243,7 @@ def _apply_step(
             return replace(state, config={name: value for name, value in merged.items() if value is not None})
         case Checkpointed():
             return state
-        case Dropped() | Undropped() | Removed() | Renaming() | Renamed():
+        case Dropped() | Undropped() | Renaming() | Renamed():
             return _named(state, step, commit)
 
 
@@ -262,13 +264,29 @@ def _begun(state: TableState | None, name: str, seqno: int, step: Created | Poin
             touches_since=seqno,
         )
     if state is None:
-        nothing = History.start(_NOTHING)
-        state = TableState(name, step.table_id, seqno, start, nothing, dropped=True, removed=True)
+        state = _nothing(name, step.table_id, seqno, start)
     return replace(state, pointer=step.log)
 
 
+def _ended(state: TableState | None, name: str, seqno: int, commit: CommitRecord) -> TableState:
+    """Leave of a table only that it is no more: the commit that says so can tell it alone."""
+    if state is not None:
+        name, start, pointer = state.name, state.start, state.pointer
+    else:
+        naming = commit.naming or Naming(name, ended=True, pointer=None)
+        name, start, pointer = naming.name, commit.start, naming.pointer
+    return replace(
+        _nothing(name, commit.table_id, seqno, start), pointer=pointer, dropped_at=max(1, commit.at)
+    )
+
+
+def _nothing(name: str, table_id: str, seqno: int, start: Start) -> TableState:
+    """Return the state of a log without a table."""
+    return TableState(name, table_id, seqno, start, History.start(_NOTHING), dropped=True, removed=True)
+
+
 def _named(
-    state: TableState, step: Dropped | Undropped | Removed | Renaming | Renamed, commit: CommitRecord
+    state: TableState, step: Dropped | Undropped | Renaming | Renamed, commit: CommitRecord
 ) -> TableState:
     """Fold in what a step says of a table's end or name."""
     match step:
@@ -276,8 +294,6 @@ def _named(
             return replace(state, dropped=True, dropped_at=commit.at)
         case Undropped():
             return replace(state, dropped=False)
-        case Removed():
-            return replace(state, removed=True)
         case Renaming(to=to):
             return replace(state, renaming=to)
         case Renamed(name=renamed):

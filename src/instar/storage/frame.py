@@ -4,7 +4,7 @@ A frame, integers little-endian:
 
     offset  bytes  what
     0       6      magic: the ASCII letters INSTAR
-    6       2      format version, unsigned; this module writes version 4 and reads versions 1 to 3 too
+    6       2      format version, unsigned; this module writes version 5 and reads versions 1 to 4 too
     8       1      length k of the kind, unsigned
     9       k      kind: what sort of object this is, ASCII, such as `diff` or `rollup`
     9+k     2      length i of the identity, unsigned
@@ -35,8 +35,9 @@ if TYPE_CHECKING:
 
 __all__ = ["FORMAT_VERSION", "decode_frame", "encode_frame"]
 
-FORMAT_VERSION = 4
-"""Version 2 has retractions by position, 3 adopted files, 4 names and clones: older readers miss these."""
+FORMAT_VERSION = 5
+"""Version 2 has retractions by position, 3 adopted files, 4 names and clones, 5 logs that begin with the end
+of a table: older readers miss these."""
 
 _MAGIC = b"INSTAR"
 _VERSION = struct.Struct("<H")

@@ -119,6 +119,60 @@ def test_a_dropped_table_comes_back_until_a_vacuum_takes_it(store: Store, world:
     assert ids(make(store, "events", 7)) == [7]
 
 
+def entries_of(store: Store) -> dict[str, int]:
+    """Return how many commits each log has left."""
+    logs = store._services.consensus
+    return {key: len(logs.scan(key)) for key in logs.keys("")}
+
+
+def test_of_a_table_that_is_gone_one_commit_stays(store: Store, world: World) -> None:
+    """It says all that there is to know: writers who slept find it, and a new table goes on behind it."""
+    sleeper = make(store, "events", *range(5))
+    for number in range(30):
+        sleeper.append([{"id": 100 + number}])
+    store.rename_table("events", "sales")
+    make(store, "events", 1)
+    store.drop_table("events")
+    store.drop_table("sales")
+    world.clock.now += 2 * DAY
+    store.vacuum()
+    world.clock.now += 2 * DAY
+    store.vacuum()
+    store.vacuum()
+    assert set(entries_of(store).values()) == {1}
+    assert list(store._services.blob.list("tables")) == []
+    for again in (store, Store(store.location, world.services())):
+        assert again.tables() == []
+        for name in ("events", "sales"):
+            with pytest.raises(TableNotFoundError):
+                again.table(name)
+            with pytest.raises(TableNotFoundError):
+                again.undrop_table(name)
+    for attempt in (lambda: sleeper.append([{"id": 1}]), sleeper.to_arrow):
+        with pytest.raises(TableNotFoundError):
+            attempt()
+    assert ids(make(store, "events", 7)) == [7]
+    store.rename_table("events", "sales")
+    assert {name: ids(store[name]) for name in Store(store.location, world.services())} == {"sales": [7]}
+
+
+def test_a_dropped_table_stays_while_somebody_reads_it(store: Store, world: World) -> None:
+    """However long ago it was dropped; it can be brought back until the reader has finished."""
+    table = make(store, "events", 1, 2)
+    with table.snapshot() as snapshot:
+        store.drop_table("events")
+        world.clock.now += 2 * DAY
+        store._services.leases.renew()
+        store.vacuum()
+        assert sorted(snapshot.to_arrow()["id"].to_pylist()) == [1, 2]
+        assert ids(store.undrop_table("events")) == [1, 2]
+        store.drop_table("events")
+    world.clock.now += 2 * DAY
+    store.vacuum()
+    with pytest.raises(TableNotFoundError, match="a vacuum has removed what it held"):
+        store.undrop_table("events")
+
+
 def test_a_name_that_was_used_again_is_not_brought_back(store: Store) -> None:
     """The table that has the name now is not disturbed."""
     make(store, "events", 1)

@@ -35,9 +35,9 @@ def test_a_payload_comes_back(kind: str, identity: str, payload: bytes) -> None:
 
 def test_the_bytes_are_the_documented_ones() -> None:
     """A change here is a change of the format."""
-    expected = framed(4, b"\x04diff" + b"\x03\x00t/7" + struct.pack("<Q", 2) + b"hi")
+    expected = framed(5, b"\x04diff" + b"\x03\x00t/7" + struct.pack("<Q", 2) + b"hi")
     assert encode_frame("diff", "t/7", b"hi") == expected
-    assert expected[:8].hex() == "494e535441520400"
+    assert expected[:8].hex() == "494e535441520500"
 
 
 def test_every_flipped_bit_is_noticed() -> None:
@@ -75,7 +75,7 @@ def test_a_newer_version_is_refused_whatever_follows(rest: bytes) -> None:
         decode_frame(framed(FORMAT_VERSION + 1, rest), "diff", "table/7", what=WHAT)
 
 
-@pytest.mark.parametrize("version", [1, 2, 3])
+@pytest.mark.parametrize("version", [1, 2, 3, 4])
 def test_an_older_version_is_read(version: int) -> None:
     """What older versions have written stays readable."""
     old = framed(version, b"\x04diff" + b"\x03\x00t/7" + struct.pack("<Q", 2) + b"hi")

@@ -28,7 +28,7 @@ from instar.table import (
     vacuum_store,
     vacuum_table,
 )
-from instar.table.layout import chunk_key, lease_key, leases, part_key, rollup_key, rollups, table_root
+from instar.table.layout import chunk_key, lease_key, leases, part_key, rollups, table_root
 from instar.table.log.leases import LEASE_MS
 from instar.table.log.rollup import write_rollup
 from tests.faults import Faults, Outcome, UnreliableBlob, UnreliableConsensus
@@ -197,12 +197,12 @@ def test_the_parts_of_a_writer_that_died_go_when_its_lease_has_expired(world: Wo
 
 
 def test_a_table_that_was_dropped_leaves_only_the_knowledge_of_it(world: World, log: TableLog) -> None:
-    """Parts and chunks go; the name can be used again, before and after."""
+    """Parts, chunks and rollups go; the name can be used again, before and after."""
     services = world.services()
     state = log.load()
     drop_table(services, NAME)
     vacuum_table(services, NAME, grace_ms=0)
-    assert keys(services, table_root(state.table_id)) == {rollup_key(state.table_id, state.start.seqno)}
+    assert keys(services, table_root(state.table_id)) == set()
     with pytest.raises(TableNotFoundError):
         TableLog(world.services(), NAME).load()
     anew = create_table(world.services(), NAME, "other string")

@@ -22,7 +22,7 @@ from instar.table.log.table_log import TableLog
 from instar.table.log.tables import log_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
     from instar.state import ChunkRef, Start, TableState
     from instar.storage import StoredObject
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from instar.table.log.leases import Lease
     from instar.table.services import Services
 
-__all__ = ["CloneReach", "Reach", "find_cloned", "find_sharers"]
+__all__ = ["CloneReach", "Reach", "find_cloned", "find_sharers", "held_leases"]
 
 
 class Reach:
@@ -54,7 +54,7 @@ class Reach:
     def _look(self, state: TableState | None, *, missing: bool = True) -> bool:
         """Note what is needed, given the state; False if some of it is missing, as after another vacuum."""
         services, table_id = self._services, self._table_id
-        held = [*live_leases(services, table_id), *_stream_leases(services, state)]
+        held = held_leases(services, table_id, state)
         self._writes |= frozenset(lease.write_id for lease in held if lease.write_id is not None)
         self._keys |= {lease_key(table_id, lease.id) for lease in held}
         if state is not None and state.dropped and (self._gone or state.removed) and not held:
@@ -225,10 +225,11 @@ def _reach_clone(services: Services, stored: StoredObject, note: CloneNote) -> t
     return called, CloneReach(keys, everything=held)  # it is about to begin, or somebody is still reading it
 
 
-def _stream_leases(services: Services, state: TableState | None) -> Iterable[Lease]:
-    """Return the leases of readers that hold all tables of a stream at once, if this is one of them."""
+def held_leases(services: Services, table_id: str, state: TableState | None) -> list[Lease]:
+    """Return the leases on a table, also those of readers that hold all tables of its stream at once."""
     stream_id = None if state is None else state.labels.get("stream.id")
-    return () if stream_id is None else live_leases(services, str(stream_id))
+    together = () if stream_id is None else live_leases(services, str(stream_id))
+    return [*live_leases(services, table_id), *together]
 
 
 @contextmanager

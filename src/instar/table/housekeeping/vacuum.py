@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import StorageError, TableNotFoundError, UsageError
 from instar.state.commands import remove
-from instar.table.housekeeping.reach import Reach, find_cloned
+from instar.table.housekeeping.reach import Reach, find_cloned, held_leases
 from instar.table.layout import TABLES, archives, lease_key, recorded_queries, table_of, table_root
 from instar.table.log.archive import archive_entries
 from instar.table.log.leases import LEASE_MS, live_leases
@@ -71,8 +71,10 @@ def vacuum_table(
     """Vacuum the table that has a log, dropped or not; the table itself is the same before and after.
 
     With a table's id, only that one is meant, and not a later table of the same name. A table that was
-    dropped is kept for the grace period as it was, so that it can be brought back; then a commit says that it
-    cannot any more, and after that it is deleted. `settle` is called once objects are listed.
+    dropped is kept for the grace period as it was, and while somebody reads it, so that it can be brought
+    back; then a commit says that it cannot any more, and after that it is deleted. Of its log, that commit
+    stays: a writer who has slept meanwhile finds it, and a new table of that name goes on behind it.
+    `settle` is called once objects are listed.
     """
     log = TableLog(services, key)
     state = log.refresh()
@@ -87,7 +89,7 @@ def vacuum_table(
         state = log.refresh() or state
     if not dry_run and state.dropped:
         with suppress(TableNotFoundError, StorageError):
-            state = _give_up(log, oldest)
+            state = _give_up(services, log, state, oldest)
     gone = state.removed or (dry_run and state.dropped and state.dropped_at <= oldest)
     objects = list(services.blob.list(table_root(state.table_id)))
     if settle is not None and not dry_run:
@@ -113,13 +115,21 @@ def vacuum_table(
     return report
 
 
-def _give_up(log: TableLog, oldest: int) -> TableState:
-    """Say that a table which was dropped long enough ago cannot come back, and return its state."""
+def _give_up(services: Services, log: TableLog, dropped: TableState, oldest: int) -> TableState:
+    """Say that a table which was dropped long enough ago cannot come back, and return its state.
+
+    Nobody may be reading it: readers take leases before they load a state, and this one says that it is
+    dropped. After that commit, nothing is known of the table but its name.
+    """
+    if dropped.removed or held_leases(services, dropped.table_id, dropped):
+        return dropped
 
     def decide(state: TableState | None) -> tuple[Step, ...]:
         if state is None or state.table_id != log.table_id or not state.dropped:
             raise TableNotFoundError(log.name)  # it has come back just now, or there is another
-        return remove(state) if state.dropped_at <= oldest else ()
+        # If it came back and was dropped again meanwhile, somebody may be reading it.
+        is_same = state.commit_id == dropped.commit_id
+        return remove(state) if is_same and state.dropped_at <= oldest else ()
 
     with suppress(TableNotFoundError):  # there is nothing to do
         return log.commit(decide).state

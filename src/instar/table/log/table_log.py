@@ -304,7 +304,9 @@ class TableLog:
             known = state if isinstance(first, _WITHOUT_TABLE) else self.check_exists(state)
             if known is None:
                 raise TableNotFoundError(self._name)
-            table_id, start = known.table_id, known.base
+            # What is left of a table that is no more is this commit: nobody needs those before it.
+            ends = isinstance(first, Removed)
+            table_id, start = known.table_id, Start(seqno, rollup=False) if ends else known.base
         after = None if state is None else state.commit_id
         now, author = self._services.clock(), self._services.author()
         commit = CommitRecord(commit_id, now, author, table_id, start, steps, after)
