@@ -20,6 +20,7 @@ from soak.changes import run_changes
 from soak.clocks import run_clocks
 from soak.families import run_families
 from soak.histories import run_histories
+from soak.keyed import run_keyed
 from soak.kills import run_kills
 from soak.names import run_names
 from soak.races import run_races
@@ -101,6 +102,7 @@ def _pytest(*arguments: str, **environment: str) -> Counter[str]:
 
 SOAKS: Final = {
     "histories": Soak("random histories of a table against a model that shares no code", run_histories),
+    "keyed": Soak("every kind of write to tables with keys, orders and curves, against a model", run_keyed),
     "kills": Soak("writers killed in the middle of puts to S3", run_kills),
     "races": Soak("two compactions and two writers on one table at once", run_races),
     "changes": Soak("processes that delete, upsert and add rows of the same parts at once", run_changes),

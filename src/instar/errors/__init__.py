@@ -38,7 +38,7 @@
     ├── CorruptTableError               stop: stored bytes are not what was written
     │   └── AdoptedFileError            a file that others wrote is gone, or has been changed: put it back
     ├── NegativeCountError              a row was retracted more often than it was added: add it back
-    ├── CountOverflowError              a row is there more often than 64 bits can count: retract some
+    ├── CountOverflowError              a row is there more often than can be shown: retract some
     ├── SkippingViolationError          a proof about a part was wrong: read everything, and report it
     └── StorageError                    the store did not do it
         ├── StorageDeniedError          it does not allow it

@@ -58,7 +58,7 @@ class NegativeCountError(InstarError):
 
 
 class CountOverflowError(InstarError):
-    """The diffs of a row add up to a number that 64 bits cannot hold; a snapshot cannot show the row."""
+    """The diffs of a row add up to more than 2^40; a snapshot cannot show the row as often."""
 
     code = "count-overflow"
 
@@ -67,8 +67,8 @@ class CountOverflowError(InstarError):
         self.count = count
         known = "a number" if count is None else count
         super().__init__(
-            f"the diffs of a row add up to {known}, which is more than 64 bits can hold. Find out who gave "
-            f"diffs that large, and retract the row as often. The row: {row}"
+            f"the diffs of a row add up to {known}, and a snapshot shows a row at most 2^40 times. Find out "
+            f"who gave diffs that large, and retract the row as often. The row: {row}"
         )
 
 

@@ -26,7 +26,10 @@ if TYPE_CHECKING:
     from instar.parts.keys import Column
     from instar.schema import Schema
 
-__all__ = ["consolidate", "expand", "group_rows", "snapshot_rows"]
+__all__ = ["MOST_COPIES", "consolidate", "expand", "group_rows", "snapshot_rows"]
+
+MOST_COPIES: Final = 1 << 40
+"""How often a snapshot shows a row at most: nobody could read through more."""
 
 SAFE_SUM: Final = 2.0**62
 _PIECE: Final = 1 << 20
@@ -83,6 +86,9 @@ def expand(counted: pa.Table) -> Iterator[pa.RecordBatch]:
     if (counts < 0).any():
         at = int(np.argmax(counts < 0))
         raise NegativeCountError(sample_row(rows, at), int(counts[at]))
+    if (counts > MOST_COPIES).any():
+        at = int(np.argmax(counts > MOST_COPIES))
+        raise CountOverflowError(sample_row(rows, at), int(counts[at]))
     many = np.flatnonzero(counts > _PIECE)
     few = np.where(counts > _PIECE, 0, counts)
     once = bool((counts == 1).all())

@@ -9,6 +9,7 @@ import pytest
 from soak.clocks import run_clocks
 from soak.families import run_families
 from soak.histories import run_histories
+from soak.keyed import run_keyed
 from soak.names import run_names
 from soak.races import run_races
 from soak.turns import some_turns, turn, turns_for
@@ -20,6 +21,11 @@ if TYPE_CHECKING:
 def test_random_histories_are_those_of_the_model(tmp_path: Path) -> None:
     """Whatever is written, retracted and evolved, every row is that of a model which shares no code."""
     assert run_histories(tmp_path, some_turns(2)).total() == 50
+
+
+def test_every_kind_of_write_does_what_it_does_to_the_model(tmp_path: Path) -> None:
+    """Tables with keys, orders and curves, with values at the ends of every type's range."""
+    assert run_keyed(tmp_path, some_turns(2)).total() == 40
 
 
 def test_compactions_and_writers_at_once_lose_nothing(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 from instar.errors import CountOverflowError, NegativeCountError
+from instar.parts.consolidate import MOST_COPIES
 from instar.schema import List, Map, Primitive, Struct, field_name
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.relation import looks_physical, shown_column
@@ -30,7 +31,6 @@ __all__ = ["add_up"]
 _COUNT: Final = "_count"
 _EXACT: Final = "decimal(19,0)"
 """What diffs are added up in: no sum of 64-bit numbers leaves it, in whatever order they come."""
-_MOST: Final = 2**63 - 1
 _PIECE: Final = 1_000_000
 """How many copies of a row are made at once."""
 
@@ -41,7 +41,7 @@ def add_up(
     """Return each row as often as the sum of its diffs says, with the reader's names.
 
     The frame has physical columns; `others` tell rows apart and are not shown. A sum below zero is an error,
-    and so is one that 64 bits cannot hold, whatever the session's settings are.
+    and so is one of more copies than can be made, whatever the session's settings are.
     """
     grouped = [_grouped(field).alias(_name(field)) for field in (*fields, *others)]
     mapped = [field for field in fields if _holds(field.type, Map)]
@@ -66,7 +66,7 @@ def _pieces(table: str, shown: Sequence[Column]) -> Column:
 
     checked = (
         F.when(count < 0, fail(NegativeCountError))
-        .when(count > _MOST, fail(CountOverflowError))
+        .when(count > MOST_COPIES, fail(CountOverflowError))
         .otherwise(count.cast("bigint"))
     )
     whole = F.array_repeat(F.lit(_PIECE), F.floor(checked / _PIECE).cast("int"))
