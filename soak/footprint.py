@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Footprint", "measure"]
 
-_SETTLED_SECONDS: Final = (2.2, 0.3)
-"""How long to wait: longer than answers are kept for the JVM, and a moment for what followed from that."""
+_ANSWERS_SECONDS: Final = 2.2
+"""How long to wait at first: longer than answers are kept for the JVM."""
+_MOMENT_SECONDS: Final = 0.3
+_MOST_MOMENTS: Final = 20
 _MEGABYTE: Final = 1 << 20
 
 
@@ -44,13 +46,19 @@ class Footprint(NamedTuple):
 
 
 def measure(spark: SparkSession, place: Path) -> Footprint:
-    """Measure what is left after both sides have thrown away what they can."""
+    """Measure what is left after both sides have thrown away what they can, however slow the machine is."""
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
-    for seconds in _SETTLED_SECONDS:  # what one side lets go of, the other can let go of after
+    held: tuple[int, int] | None = None
+    seconds = _ANSWERS_SECONDS
+    for _ in range(_MOST_MOMENTS):  # what one side lets go of, the other can let go of after
         gc.collect()
         jvm.java.lang.System.gc()
         time.sleep(seconds)
+        before, held = held, (_count_leases(place), len(gateway.gateway_property.pool))
+        if held == before:
+            break
+        seconds = _MOMENT_SECONDS
     runtime = jvm.java.lang.Runtime.getRuntime()
     process = jvm.java.lang.ProcessHandle.current().pid()
     server = JavaObject("GATEWAY_SERVER", gateway._gateway_client)
@@ -59,7 +67,7 @@ def measure(spark: SparkSession, place: Path) -> Footprint:
         descriptors=_entries("self", "fd"),
         jvm_threads=_entries(process, "task"),
         jvm_descriptors=_entries(process, "fd"),
-        leases=sum(1 for _ in place.glob("tables/*/leases/*")),
+        leases=_count_leases(place),
         proxies=len(gateway.gateway_property.pool),
         bindings=server.getGateway().getBindings().size(),
         memory_mb=int(Path("/proc/self/statm").read_text().split()[1])
@@ -67,6 +75,10 @@ def measure(spark: SparkSession, place: Path) -> Footprint:
         // _MEGABYTE,
         jvm_memory_mb=(runtime.totalMemory() - runtime.freeMemory()) // _MEGABYTE,
     )
+
+
+def _count_leases(place: Path) -> int:
+    return sum(1 for _ in place.glob("tables/*/leases/*"))
 
 
 def _entries(process: int | str, what: str) -> int:

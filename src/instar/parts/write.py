@@ -19,20 +19,21 @@ from instar.parts.layout import (
     TS,
     UPDATE_FIELDS,
     file_schema,
-    flatten_leaves,
     parquet_leaves,
     split_updates,
 )
+from instar.parts.nested import open_list, open_map
 from instar.parts.rows import encode_limits, encode_row
 from instar.parts.sort import sort_indices
 from instar.parts.statistics import STATS_BUDGET, compute_stats, present_fields
-from instar.schema import Names, Primitive, Schema, field_name, plan_migration
+from instar.schema import List, Map, Names, Primitive, Schema, Struct, field_name, plan_migration
 from instar.state import Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from instar.parts.layout import Leaf
+    from instar.schema import Type
     from instar.stats import FieldStats
 
 __all__ = ["ROW_GROUP_BYTES", "ROW_GROUP_ROWS", "USUAL", "NewPart", "PartLimits", "RowOrder", "write_part"]
@@ -118,7 +119,7 @@ def write_part(
     rows, updates = split_updates(table)
     present = present_fields(rows, schema)
     stats = compute_stats(rows, schema, (*order_by, *limits.bounded), limits.stats_bytes)
-    long = _long_columns(rows, schema)
+    long = frozenset(_long_columns(rows, schema))
     spans = {name: _span(column) for name, column in updates.items()}
     stored = {name: column for name, column in updates.items() if spans[name][0] != spans[name][1]}
     physical = plan_migration(schema, schema, Names.FIELD).apply(rows)
@@ -167,7 +168,7 @@ def _open_file(
     stats: dict[int, FieldStats],
     long: frozenset[str],
 ) -> pq.ParquetWriter:
-    leaves = [leaf for leaf in parquet_leaves(schema) if _own_name(leaf) not in long]
+    leaves = [leaf for leaf in parquet_leaves(schema) if leaf.path not in long]
     updates = [name for name in layout.names if name in UPDATE_FIELDS]
     return pq.ParquetWriter(
         sink,
@@ -186,15 +187,29 @@ def _open_file(
     )
 
 
-def _long_columns(rows: pa.Table, schema: Schema) -> frozenset[str]:
-    """Return the columns, outside of lists and maps, that have a very long value."""
-    return frozenset(
-        field_name(field.id)
-        for field, column in flatten_leaves(rows, schema)
-        if column.nbytes > _LONG_BYTES
-        and (pa.types.is_string(column.type) or pa.types.is_binary(column.type))
-        and (pc.max(pc.binary_length(column)).as_py() or 0) > _LONG_BYTES
-    )
+def _long_columns(rows: pa.Table, schema: Schema) -> Iterator[str]:
+    """Yield the paths of the columns of Parquet that have a very long value."""
+    for at, field in enumerate(schema.fields):
+        for chunk in rows.column(at).chunks:
+            yield from _long(field.type, chunk, field_name(field.id))
+
+
+def _long(type_: Type, array: pa.Array, path: str) -> Iterator[str]:
+    if array.nbytes <= _LONG_BYTES:
+        return
+    match type_:
+        case Struct(fields=members):
+            for member, child in zip(members, array.flatten(), strict=True):
+                yield from _long(member.type, child, f"{path}.{field_name(member.id)}")
+        case List(element=element):
+            yield from _long(element, open_list(array)[1], f"{path}.list.element")
+        case Map(key=key, value=value):
+            _, keys, values = open_map(array)
+            yield from _long(key, keys, f"{path}.key_value.key")
+            yield from _long(value, values, f"{path}.key_value.value")
+        case _ if pa.types.is_string(array.type) or pa.types.is_binary(array.type):
+            if (pc.max(pc.binary_length(array)).as_py() or 0) > _LONG_BYTES:
+                yield path
 
 
 def _own_name(leaf: Leaf) -> str:

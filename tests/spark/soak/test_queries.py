@@ -23,7 +23,7 @@ ALLOWED = {
     "descriptors": 12,
     "jvm_descriptors": 40,  # jars and files that Spark keeps open once it has needed them
     "jvm_threads": 512,  # four pools of Spark's, which grow to 128 each before they use a thread again
-    "leases": 10,  # of the plans that Spark remembers: 4 to 6, however many; a leak would be 12
+    "leases": 4,  # of the plans that Spark remembers
     "proxies": 20,  # plans that Spark remembers, with their indexes
     "bindings": 200,
     "memory_mb": 40,

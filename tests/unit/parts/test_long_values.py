@@ -12,8 +12,9 @@ import pytest
 from instar.parts import write_part
 from instar.schema import parse_schema_ddl
 
-SCHEMA = parse_schema_ddl("v binary, t string, s struct<t: string>")
+SCHEMA = parse_schema_ddl("v binary, t string, s struct<t: string>, l array<map<string, binary>>")
 MEMBERS = pa.struct([("t", pa.string())])
+LISTED = pa.list_(pa.map_(pa.string(), pa.binary()))
 MEASURE = """
 import resource, sys
 import pyarrow as pa
@@ -45,13 +46,16 @@ def test_a_long_value_is_copied_few_times(tmp_path_factory: pytest.TempPathFacto
 def test_long_values_have_no_dictionary_and_no_bounds_in_the_file() -> None:
     """Parquet would copy them for either, and keep neither."""
     long, short = "x" * (2 << 20), "y"
-    rows = pa.table({"v": [b"a"], "t": [long], "s": pa.array([{"t": short}], MEMBERS)})
+    entries = pa.array([[[("k", long.encode())]]], LISTED)
+    rows = pa.table({"v": [b"a"], "t": [long], "s": pa.array([{"t": short}], MEMBERS), "l": entries})
     group = pq.ParquetFile(pa.BufferReader(write_part(rows, SCHEMA).data)).metadata.row_group(0)
     chunks = {group.column(at).path_in_schema: group.column(at) for at in range(group.num_columns)}
     assert {path: bool(chunk.statistics) for path, chunk in chunks.items()} == {
         "f1": True,
         "f2": False,
         "f3.f4": True,
+        "f5.list.element.key_value.key": True,
+        "f5.list.element.key_value.value": False,
     }
     assert chunks["f1"].has_dictionary_page
     assert not chunks["f2"].has_dictionary_page
@@ -64,7 +68,8 @@ def test_bounds_of_long_texts_hold_wherever_a_character_ends(width: int, before:
     character = "aé☃😀"[width - 1]
     low, high = ("b" * before + character * 500, "c" * before + character * 501)
     members = pa.array([{"t": low}, None], MEMBERS)
-    rows = pa.table({"v": [low.encode(), high.encode()], "t": [low, high], "s": members})
+    entries = pa.array([None, []], LISTED)
+    rows = pa.table({"v": [low.encode(), high.encode()], "t": [low, high], "s": members, "l": entries})
     found = write_part(rows, SCHEMA).part.stats[2]
     assert isinstance(found.min, str)
     assert isinstance(found.max, str)
