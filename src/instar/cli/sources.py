@@ -6,6 +6,7 @@ What is here decides who reads. How it is done is in `instar.files` and in `inst
 from __future__ import annotations
 
 from contextlib import contextmanager
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -25,11 +26,13 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
     from instar.api.writing import Data
+    from instar.cli.progress import Tell
     from instar.schema import Schema, SchemaLike, Type
 
 __all__ = ["Files", "Source", "chosen_format", "open_files"]
 
 _MOST: Final = {Format.JSON: 64 * 1024 * 1024}
+_LOOKING: Final = "looking at the files"
 _MOST_ELSE: Final = 512 * 1024 * 1024
 """How many bytes of files are read in process; those of JSON lines are held in memory."""
 
@@ -72,7 +75,7 @@ def open_files(files: Files, schema: Schema | None, doing: str) -> Iterator[Sour
         types, marks = None, FoundMarks()
         here = local is not None and (_is_small(local, files.kind) or bool(files.nulls))
         if local is not None and not here and files.kind is Format.CSV:
-            with working("looking at the files"):
+            with working(_LOOKING):
                 types = csv_types(local, schema, files.text, marks)
         # Spark knows one text that stands for null, and takes it for null in columns of text as well.
         if local is not None and (here or marks.as_null):
@@ -95,13 +98,26 @@ def _is_small(paths: Sequence[Path], kind: Format) -> bool:
 def _in_process(paths: Sequence[Path], files: Files, schema: Schema | None, doing: str) -> Iterator[Source]:
     from instar.parts import data_schema  # noqa: PLC0415 -- slow
 
-    with working("looking at the files"):
-        marks = FoundMarks()
-        reader = read_files(paths, files.kind, schema, files.text, marks)
+    marks = FoundMarks()
+    size = sum(path.stat().st_size for path in paths)
+    with progress_bars() as bars:
+        hear = None if bars is None else partial(_hear, bars, size)
+        look, tell = (_ignore, _ignore) if hear is None else (partial(hear, _LOOKING), partial(hear, doing))
+        look(0)
+        reader = read_files(paths, files.kind, schema, files.text, marks, look=look, tell=tell)
         made = data_schema(reader.schema)
-    data = reader if files.where is None else _chosen(reader, files.where, made)
-    with working(doing):
+        look(size)
+        tell(0)
+        data = reader if files.where is None else _chosen(reader, files.where, made)
         yield Source(data, made, marks)
+
+
+def _hear(bars: Tell, size: int, what: str, done: int) -> None:
+    bars(what, done, size)
+
+
+def _ignore(_: int) -> None:
+    """Show nothing, where nobody looks."""
 
 
 def _chosen(reader: pa.RecordBatchReader, where: str, schema: Schema) -> pa.RecordBatchReader:
@@ -131,7 +147,7 @@ def _on_spark(
 
         spark = local_session("instar import")
     with spark_errors():
-        with working("looking at the files"), cancelling(spark):
+        with working(_LOOKING), cancelling(spark):
             frame = reading.read_files(
                 spark, files.paths, files.kind, schema, types=types, delimiter=files.delimiter
             )

@@ -1,14 +1,17 @@
 """Rows of files as one stream of Arrow batches, in types of a table where it has such columns.
 
-Files may differ in their columns: what one of them lacks is null. CSV and Parquet are read piece by piece;
-files of JSON lines are held in memory, one at a time.
+Files may differ in their columns: what one of them lacks is null. CSV and Parquet are read piece by piece,
+and whoever likes hears how many bytes of the files have been read; files of JSON lines are held in memory.
 """
 
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from functools import partial
+from itertools import accumulate, count
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv as pc_csv
@@ -29,6 +32,16 @@ __all__ = ["TextOptions", "csv_types", "read_files"]
 
 _BLOCK: Final = 8 * 1024 * 1024
 _ROWS: Final = 64 * 1024
+_CODECS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+"""What a name says about compression: the same as Arrow takes from it."""
+
+
+Tell = Callable[[int], None]
+"""Hears how many bytes of all files have been read so far."""
+
+
+def _say_nothing(_: int) -> None:
+    """Let nobody hear."""
 
 
 class TextOptions(NamedTuple):
@@ -45,21 +58,25 @@ def read_files(
     schema: Schema | None = None,
     options: TextOptions | None = None,
     marks: FoundMarks | None = None,
+    *,
+    look: Tell = _say_nothing,
+    tell: Tell = _say_nothing,
 ) -> pa.RecordBatchReader:
     """Read files; text takes the types of the schema's columns where it has them, and guesses the others.
 
-    What was made of texts that stand for no value is noted in `marks` as rows are read.
+    What was made of texts that stand for no value is noted in `marks` as rows are read. `look` hears how far
+    guessing has come, which reads everything once before this returns, and `tell` how far reading has.
     """
     known = {} if schema is None else {field.name.lower(): field for field in schema.fields}
     match kind:
         case Format.CSV:
             text = options or TextOptions()
             noted = marks or FoundMarks()
-            found = _csv(paths, csv_types(paths, schema, text, noted), text, noted)
+            found = _csv(paths, csv_types(paths, schema, text, noted, look), text, noted, tell)
         case Format.JSON:
             found = _json(paths, known)
         case Format.PARQUET:
-            found = _parquet(paths)
+            found = _parquet(paths, tell)
         case Format.ARROW:
             found = _arrow(paths)
     return found
@@ -69,7 +86,11 @@ def read_files(
 
 
 def csv_types(
-    paths: Sequence[Path], schema: Schema | None, options: TextOptions, marks: FoundMarks
+    paths: Sequence[Path],
+    schema: Schema | None,
+    options: TextOptions,
+    marks: FoundMarks,
+    tell: Tell = _say_nothing,
 ) -> dict[str, Type]:
     """Return the columns of files and their types: those of the schema, or what all values are written as."""
     known = {} if schema is None else {field.name.lower(): field for field in schema.fields}
@@ -80,8 +101,8 @@ def csv_types(
                 names.setdefault(name.lower(), name)
     guesses = {name: Guess() for name in names if name not in known}
     if guesses:
-        for path in paths:
-            with _csv_batches(path, options) as (header, batches):
+        for path, before in _with_bytes_before(paths):
+            with _csv_batches(path, options, tell, before) as (header, batches):
                 for batch in batches:
                     for name, column in zip(header, batch.columns, strict=True):
                         if name.lower() in guesses:
@@ -94,13 +115,13 @@ def csv_types(
 
 
 def _csv(
-    paths: Sequence[Path], types: Mapping[str, Type], options: TextOptions, marks: FoundMarks
+    paths: Sequence[Path], types: Mapping[str, Type], options: TextOptions, marks: FoundMarks, tell: Tell
 ) -> pa.RecordBatchReader:
     schema = pa.schema([(name, arrow_type(type_)) for name, type_ in types.items()])
 
     def rows() -> Iterator[pa.RecordBatch]:
-        for path in paths:
-            with _csv_batches(path, options) as (header, batches):
+        for path, before in _with_bytes_before(paths):
+            with _csv_batches(path, options, tell, before) as (header, batches):
                 done = 0
                 for batch in batches:
                     given = {name.lower(): column for name, column in zip(header, batch.columns, strict=True)}
@@ -120,8 +141,16 @@ def _csv(
     return pa.RecordBatchReader.from_batches(schema, rows())
 
 
+def _with_bytes_before(paths: Sequence[Path]) -> Iterator[tuple[Path, int]]:
+    """Yield files, each with the bytes of those before it."""
+    sizes = [path.stat().st_size for path in paths]
+    return zip(paths, accumulate(sizes, initial=0), strict=False)
+
+
 @contextmanager
-def _csv_batches(path: Path, options: TextOptions) -> Iterator[tuple[list[str], Iterator[pa.RecordBatch]]]:
+def _csv_batches(
+    path: Path, options: TextOptions, tell: Tell = _say_nothing, before: int = 0
+) -> Iterator[tuple[list[str], Iterator[pa.RecordBatch]]]:
     """Open a file of CSV: the names in its header, and its rows as text; what is empty is null."""
     parse = pc_csv.ParseOptions(delimiter=options.delimiter, newlines_in_values=True)
     read = pc_csv.ReadOptions(block_size=_BLOCK)
@@ -134,12 +163,27 @@ def _csv_batches(path: Path, options: TextOptions) -> Iterator[tuple[list[str], 
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
-        with pa.input_stream(path, compression="detect") as source:
+        with path.open("rb") as file, _unpacked(file, path) as source:
             if not header:
                 yield header, iter(())
                 return
             reader = pc_csv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert)
-            yield header, _without(_reading_all(path, reader), options.nulls)
+            # Arrow reads many blocks ahead, so that the file's own position says too much.
+            blocks = count(_BLOCK, _BLOCK)
+            rows = _told(_reading_all(path, reader), lambda: tell(before + min(next(blocks), file.tell())))
+            yield header, _without(rows, options.nulls)
+
+
+def _unpacked(file: BinaryIO, path: Path) -> pa.NativeFile:
+    """Return what is in a file that may be compressed, as its name tells."""
+    codec = _CODECS.get(path.suffix.lower())
+    return pa.PythonFile(file, "r") if codec is None else pa.CompressedInputStream(file, codec)
+
+
+def _told(batches: Iterator[pa.RecordBatch], tell: Callable[[], None]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        tell()
+        yield batch
 
 
 def _without(batches: Iterator[pa.RecordBatch], nulls: Sequence[str]) -> Iterator[pa.RecordBatch]:
@@ -229,7 +273,7 @@ def _loads(text: str, path: Path, line: int) -> Any:  # noqa: ANN401 -- whatever
 # --- Parquet and Arrow ----------------------------------------------------------------------------
 
 
-def _parquet(paths: Sequence[Path]) -> pa.RecordBatchReader:
+def _parquet(paths: Sequence[Path], tell: Tell) -> pa.RecordBatchReader:
     schemas = []
     for path in paths:
         with _reading(path):
@@ -237,11 +281,18 @@ def _parquet(paths: Sequence[Path]) -> pa.RecordBatchReader:
     schema = _unified(schemas, paths)
 
     def files() -> Iterator[tuple[Iterator[pa.RecordBatch], str]]:
-        for path in paths:
+        for path, before in _with_bytes_before(paths):
             with _reading(path), pq.ParquetFile(path) as file:
-                yield file.iter_batches(_ROWS), path.name
+                size, total, read = path.stat().st_size, file.metadata.num_rows or 1, count(0, _ROWS)
+                # Rows stand for bytes, which are read by columns and not from front to back.
+                say = partial(_tell_share, tell, before, size / total, read)
+                yield _told(file.iter_batches(_ROWS), say), path.name
 
     return pa.RecordBatchReader.from_batches(schema, _united(schema, files()))
+
+
+def _tell_share(tell: Tell, before: int, bytes_per_row: float, rows: Iterator[int]) -> None:
+    tell(before + int(next(rows) * bytes_per_row))
 
 
 def _arrow(paths: Sequence[Path]) -> pa.RecordBatchReader:

@@ -6,11 +6,12 @@ import gzip
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
+import pyarrow.csv as pc_csv
 import pyarrow.parquet as pq
 import pytest
 
 from instar.errors import DataMismatchError, InputNotFoundError, UsageError
-from instar.files import Format, find_files
+from instar.files import Format, find_files, guess_format
 from instar.files.read import TextOptions, read_files
 from instar.files.write import write_file
 from instar.schema import parse_schema_ddl
@@ -135,3 +136,27 @@ def test_csv_may_have_another_delimiter(tmp_path: Path) -> None:
     (tmp_path / "x.csv").write_text('a;b\n"1\n2";3\n', encoding="utf-8")
     read = read_files([tmp_path / "x.csv"], Format.CSV, options=TextOptions(";")).read_all()
     assert read.to_pydict() == {"a": ["1\n2"], "b": [3]}
+
+
+@pytest.mark.parametrize("name", ["x.csv", "x.csv.gz", "x.parquet"])
+def test_whoever_waits_hears_how_many_bytes_were_read(tmp_path: Path, name: str) -> None:
+    """Of guessing and of reading, for all files together: numbers that only grow, up to their sizes."""
+    rows = pa.table({"n": list(range(700_000)), "text": [f"value {at}" for at in range(700_000)]})
+    paths = [tmp_path / f"{at}{name}" for at in (1, 2)]
+    for path in paths:
+        if name.endswith(".parquet"):
+            pq.write_table(rows, path)
+        else:
+            with pa.output_stream(path, compression="detect") as out:
+                pc_csv.write_csv(rows, out)
+    size = sum(path.stat().st_size for path in paths)
+    looked: list[int] = []
+    told: list[int] = []
+    kind = guess_format([str(paths[0])])
+    read = read_files(paths, kind, look=looked.append, tell=told.append)
+    assert told == []
+    assert sum(batch.num_rows for batch in read) == 1_400_000
+    for heard in (looked, told) if kind is Format.CSV else (told,):
+        assert heard == sorted(heard)
+        assert len(set(heard)) >= 2
+        assert paths[0].stat().st_size < heard[-1] <= size
