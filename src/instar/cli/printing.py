@@ -42,6 +42,8 @@ _WIDEST: Final = 40
 """How wide a column is at most if others have to be left out for it."""
 _MOST: Final = 50
 """How many rows of a query people are shown unless they ask for more."""
+_NAMED: Final = 20
+"""How many of the columns that do not fit are named."""
 _GAP: Final = 3
 _EDGE: Final = 2
 
@@ -131,8 +133,11 @@ def _print_table(names: Sequence[str], rows: Sequence[Sequence[str | None]], num
         kept = _how_many(widths, console().width)
     print_table(names[:kept], [row[:kept] for row in texts], numbers=numbers)
     if kept < len(names):
+        others = names[kept:]
+        more = f" and {len(others) - _NAMED:,} more" if len(others) > _NAMED else ""
         console().print(
-            f"{kept} of {format_count(len(names), 'column')} fit here; not shown: {', '.join(names[kept:])}. "
+            f"{kept} of {format_count(len(names), 'column')} fit here; not shown: "
+            f"{', '.join(others[:_NAMED])}{more}. "
             "--vertical shows all, --column chooses.",
             soft_wrap=False,
         )

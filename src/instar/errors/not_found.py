@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from instar.errors.base import InstarError
 
@@ -20,6 +20,9 @@ __all__ = [
     "StreamNotFoundError",
     "TableNotFoundError",
 ]
+
+_NAMED: Final = 30
+"""How many columns an error lists."""
 
 
 class NotFoundError(InstarError):
@@ -133,4 +136,7 @@ class ColumnNotFoundError(NotFoundError):
         self.known = tuple(known)
         close = get_close_matches(path, self.known, n=1)
         hint = f" Did you mean `{close[0]}`?" if close else ""
-        super().__init__(f"there is no column `{path}`: the columns are {', '.join(self.known)}.{hint}")
+        named = path if "`" in path else f"`{path}`"
+        more = f" and {len(self.known) - _NAMED:,} more" if len(self.known) > _NAMED else ""
+        listed = f"{', '.join(self.known[:_NAMED])}{more}"
+        super().__init__(f"there is no column {named}: the columns are {listed}.{hint}")

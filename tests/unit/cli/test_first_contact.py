@@ -8,7 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 import instar as library
-from instar.errors import DataMismatchError, InvalidSchemaError, TableNotFoundError, UsageError
+from instar.errors import (
+    ColumnNotFoundError,
+    DataMismatchError,
+    InvalidSchemaError,
+    TableNotFoundError,
+    UsageError,
+)
 from tests.unit.cli.command import instar
 
 if TYPE_CHECKING:
@@ -150,3 +156,10 @@ def test_types_that_no_column_has_are_told_with_what_to_do(lake: Path) -> None:
             DataMismatchError, match="all its values are null, so it has no type: leave it out"
         ):
             table.append([{"carrier": "UA", "note": None}], evolve=True)
+
+
+def test_an_unknown_column_of_very_many_is_told_in_a_few_words() -> None:
+    """Some columns are listed, the nearest is named wherever it is, and a quoted name is quoted once."""
+    error = ColumnNotFoundError("`c 99`", known=[f"c{at}" for at in range(2000)])
+    assert str(error).startswith("there is no column `c 99`: the columns are c0, c1, ")
+    assert "c29 and 1,970 more. Did you mean `c" in str(error)

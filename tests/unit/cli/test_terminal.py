@@ -26,6 +26,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
         store.create_table("wide", ", ".join(f"{name} int" for name in wide)).append(
             [{name: 10 ** (at % 4) for at, name in enumerate(wide)}]
         )
+        vast = {f"c{at}": at for at in range(500)}
+        store.create_table("vast", ", ".join(f"{name} int" for name in vast)).append([vast])
         store.create_table("narrow", "n int, s string").append([{"n": 7, "s": ""}, {"n": 1234}])
     return place
 
@@ -61,6 +63,14 @@ def test_a_wide_table_shows_what_fits_and_names_the_rest(lake: Path) -> None:
     assert f"{len(fitting)} of 19 columns fit here; not shown: column_{len(fitting)}," in text
     assert "--vertical shows all" in text
     assert "…" not in text
+
+
+def test_a_table_of_very_many_columns_does_not_fill_the_screen(lake: Path) -> None:
+    """Of those that do not fit some are named, and the others are counted."""
+    lines = shown(lake, "head", "vast")
+    assert len(lines) < 20
+    assert re.search(r"and 4\d\d more\.", " ".join(lines))
+    assert "c499" not in " ".join(lines)
 
 
 def test_numbers_stand_digit_below_digit_and_null_is_no_empty_text(lake: Path) -> None:
