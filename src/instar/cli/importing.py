@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from instar.amounts import format_bytes, format_count
-from instar.cli.options import ConsensusOption, StoreOption, open_store
+from instar.cli.options import ConsensusOption, StoreOption, complete_table, open_store
 from instar.cli.output import JsonOption, console, print_json
 from instar.errors import TableNotFoundError, UsageError
 from instar.files import Format
@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 __all__ = ["import_files", "upsert_files"]
 
 FilesArgument = Annotated[list[str], typer.Argument(help="Files, directories, patterns or URLs.")]
-TableOption = Annotated[str, typer.Option("--table", "-t", help="The table that gets the rows.")]
+TableOption = Annotated[
+    str, typer.Option("--table", "-t", help="The table that gets the rows.", autocompletion=complete_table)
+]
 FormatOption = Annotated[
     Format | None,
     typer.Option(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 import instar
-from instar.errors import UsageError
+from instar.errors import InstarError, UsageError
 
 if TYPE_CHECKING:
     from instar import Snapshot, Store, Table
@@ -20,6 +21,7 @@ __all__ = [
     "TableArgument",
     "VersionOption",
     "YesOption",
+    "complete_table",
     "confirm",
     "open_store",
     "parse_moment",
@@ -60,8 +62,24 @@ VersionOption = Annotated[
     int | None, typer.Option(help="Of the rows after a commit: a seqno, as `instar log` prints it.")
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
+
+
+def complete_table(ctx: typer.Context, incomplete: str) -> list[str]:
+    """Return the tables whose names begin as what is typed; of a store that cannot be read, none."""
+    given = ctx.params.get("store") or os.environ.get("INSTAR_STORE") or "."
+    consensus = ctx.params.get("consensus") or os.environ.get("INSTAR_CONSENSUS")
+    try:
+        with open_store(given, consensus) as store:
+            return [name for name in store.tables() if name.startswith(incomplete)]
+    except InstarError:
+        return []
+
+
 TableArgument = Annotated[
-    str, typer.Argument(help="The table's name, such as billing/events.", show_default=False)
+    str,
+    typer.Argument(
+        help="The table's name, such as billing/events.", show_default=False, autocompletion=complete_table
+    ),
 ]
 
 

@@ -34,6 +34,8 @@ _BLOCK: Final = 8 * 1024 * 1024
 _ROWS: Final = 64 * 1024
 _CODECS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 """What a name says about compression: the same as Arrow takes from it."""
+_FOREIGN: Final = frozenset([".xz", ".snappy", ".deflate"])
+"""Names of compressions that only Spark reads, some of them."""
 
 
 Tell = Callable[[int], None]
@@ -97,8 +99,11 @@ def csv_types(
     names: dict[str, str] = {}  # the first spelling of each, by its lower case
     for path in paths:
         with _csv_batches(path, options) as (header, _):
+            _check_header(header, path)
             for name in header:
                 names.setdefault(name.lower(), name)
+    if not names:
+        raise UsageError(f"{paths[0]} is empty, and CSV begins with the names of its columns")
     guesses = {name: Guess() for name in names if name not in known}
     if guesses:
         for path, before in _with_bytes_before(paths):
@@ -112,6 +117,19 @@ def csv_types(
     return {
         spelled: known[name].type if name in known else guesses[name].type for name, spelled in names.items()
     }
+
+
+def _check_header(header: Sequence[str], path: Path) -> None:
+    """Raise if two columns have one name, of which only one could be kept."""
+    spelled: dict[str, str] = {}
+    for name in header:
+        other = spelled.get(name.lower())
+        if other is not None:
+            alike = (
+                f"called `{name}`" if other == name else f"`{other}` and `{name}`, alike but for their case"
+            )
+            raise UsageError(f"{path} has two columns {alike}: rename one of them in the file")
+        spelled[name.lower()] = name
 
 
 def _csv(
@@ -155,7 +173,7 @@ def _csv_batches(
     parse = pc_csv.ParseOptions(delimiter=options.delimiter, newlines_in_values=True)
     read = pc_csv.ReadOptions(block_size=_BLOCK)
     with _reading(path):
-        with pa.input_stream(path, compression="detect") as source:
+        with path.open("rb") as file, _unpacked(file, path) as source:
             header = _header(source, parse, read)
         convert = pc_csv.ConvertOptions(
             column_types=dict.fromkeys(header, pa.string()),
@@ -176,7 +194,10 @@ def _csv_batches(
 
 def _unpacked(file: BinaryIO, path: Path) -> pa.NativeFile:
     """Return what is in a file that may be compressed, as its name tells."""
-    codec = _CODECS.get(path.suffix.lower())
+    suffix = path.suffix.lower()
+    if suffix in _FOREIGN:
+        raise UsageError(f"cannot read {path}: unpack it first, or compress it as {', '.join(_CODECS)}")
+    codec = _CODECS.get(suffix)
     return pa.PythonFile(file, "r") if codec is None else pa.CompressedInputStream(file, codec)
 
 
@@ -228,7 +249,7 @@ def _named(field: pa.Field, known: Mapping[str, Field]) -> pa.Field:
 
 def _json_table(path: Path, known: Mapping[str, Field]) -> pa.Table:
     """Return the objects of a file, one a line or all in one list, as columns."""
-    with _reading(path), pa.input_stream(path, compression="detect") as source:
+    with _reading(path), path.open("rb") as file, _unpacked(file, path) as source:
         rows = _objects(source.read(), path)
     columns: dict[str, list[Any]] = {}
     for at, row in enumerate(rows):

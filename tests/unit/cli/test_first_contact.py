@@ -163,3 +163,13 @@ def test_an_unknown_column_of_very_many_is_told_in_a_few_words() -> None:
     error = ColumnNotFoundError("`c 99`", known=[f"c{at}" for at in range(2000)])
     assert str(error).startswith("there is no column `c 99`: the columns are c0, c1, ")
     assert "c29 and 1,970 more. Did you mean `c" in str(error)
+
+
+def test_the_shell_completes_names_of_tables(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of the store that is meant; where there is none, nothing is offered and nothing fails."""
+    monkeypatch.setenv("_INSTAR_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "instar head fl")
+    monkeypatch.setenv("COMP_CWORD", "2")
+    assert instar().stdout.split() == ["flights"]
+    monkeypatch.setenv("INSTAR_STORE", str(lake / "nothing"))
+    assert instar().stdout.split() == []

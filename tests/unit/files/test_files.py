@@ -160,3 +160,19 @@ def test_whoever_waits_hears_how_many_bytes_were_read(tmp_path: Path, name: str)
         assert heard == sorted(heard)
         assert len(set(heard)) >= 2
         assert paths[0].stat().st_size < heard[-1] <= size
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "said"),
+    [
+        ("x.csv", b"a,b,a\n1,2,3\n", "two columns called `a`"),
+        ("x.csv", b"a,A\n1,2\n", "two columns `a` and `A`, alike but for their case"),
+        ("x.csv", b"", "is empty, and CSV begins with the names of its columns"),
+        ("x.csv.xz", b"\xfd7zXZ", "unpack it first, or compress it as .gz"),
+    ],
+)
+def test_csv_that_would_lose_values_is_refused(tmp_path: Path, name: str, text: bytes, said: str) -> None:
+    """Two columns of one name cannot both be kept, so neither is taken for the other."""
+    (tmp_path / name).write_bytes(text)
+    with pytest.raises(UsageError, match=said):
+        read_files([tmp_path / name], Format.CSV).read_all()
