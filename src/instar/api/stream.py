@@ -19,6 +19,7 @@ from instar.parts import conform, open_stream
 from instar.schema import Schema, arrow_schema, as_schema
 from instar.schema.arrow import schema_from_arrow
 from instar.stream import Version, as_kind, as_micros, as_version
+from instar.stream.batches import SINK_PREFIX
 from instar.stream.jobs import archive_tables, close_day, copy_in_process, repartition_tables
 from instar.stream.period import show_time
 from instar.stream.protobuf import add_protobuf
@@ -253,14 +254,16 @@ class Stream:
     def sink(self, version: str | None = None) -> Callable[[DataFrame, int], None]:
         """Return what `df.writeStream.foreachBatch` takes: each micro-batch is written exactly once.
 
-        A batch is known by the id of its query, which the checkpoint keeps, and its number. All tables that
-        it touches get its rows, or none.
+        A batch is known by the id of its query, which the checkpoint keeps, by the version and by its number,
+        for ever. All tables that it touches get its rows, or none. A batch may be split: one sink for each
+        version.
         """
 
         def write(batch: DataFrame, number: int) -> None:
             from instar.spark import query_id  # noqa: PLC0415 -- only who needs Spark loads it
 
-            self.write(batch, version, token=f"{query_id(batch)}/{number}")
+            token = f"{SINK_PREFIX}{query_id(batch)}/{version or 'latest'}/{number}"
+            self.write(batch, version, token=token)
 
         return write
 
@@ -275,7 +278,7 @@ class Stream:
         def write(batch: DataFrame, number: int) -> None:
             from instar.spark import query_id  # noqa: PLC0415 -- only who needs Spark loads it
 
-            token = f"{query_id(batch)}/{number}"
+            token = f"{SINK_PREFIX}{query_id(batch)}/protobuf/{version}/{number}"
             self.write_protobuf(batch, version, column=column, token=token, unknown=unknown)
 
         return write

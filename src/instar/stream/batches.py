@@ -38,7 +38,13 @@ __all__ = [
 ]
 
 REMEMBERED: Final = 1000
-"""How many finished writes are remembered by their tokens."""
+"""How many finished writes are remembered by the tokens that callers gave, and how many others."""
+
+OWN_PREFIX: Final = "write/"
+"""What the tokens of writes begin with that were given none."""
+
+SINK_PREFIX: Final = "@sink/"
+"""What the tokens of micro-batches begin with; they end in a number, which only grows for the rest of it."""
 
 MOST_BEHIND: Final = 100
 """An unfinished write is finished by others before so many have begun after it: tables forget tokens too."""
@@ -126,13 +132,23 @@ class Batches:
     cursors: Mapping[str, int] = field(default_factory=dict)
     """How far jobs have come, by job and table."""
     closed: bool = False
+    sinks: Mapping[str, tuple[int, str]] = field(default_factory=dict)
+    """The last micro-batch of each sink that is finished: its number and its version."""
 
     def find(self, token: str) -> TableOutcome | None:
-        """Find what a write with a token came to, finished or not."""
+        """Find what a write with a token came to, finished or not.
+
+        Of a micro-batch that was finished long ago it is only known that it was.
+        """
         if token in self.pending:
             number, intent = self.pending[token]
             return _outcome(number, intent)
-        return self.done.get(token)
+        found = self.done.get(token)
+        sink = _sink_of(token)
+        if found is None and sink is not None and sink[0] in self.sinks:
+            last, version = self.sinks[sink[0]]
+            return TableOutcome(-1, token, version, 0, ()) if sink[1] <= last else None
+        return found
 
     def since(self, number: int) -> Iterator[TableOutcome]:
         """Yield the writes from a number on, as far as they are remembered."""
@@ -150,6 +166,7 @@ class BatchesImage(msgspec.Struct, frozen=True, array_like=True):
     done: tuple[TableOutcome, ...]
     cursors: dict[str, int]
     closed: bool = False
+    sinks: dict[str, tuple[int, str]] = {}
 
 
 def batches_image(batches: Batches) -> BatchesImage:
@@ -160,6 +177,7 @@ def batches_image(batches: Batches) -> BatchesImage:
         tuple(batches.done.values()),
         dict(batches.cursors),
         batches.closed,
+        dict(batches.sinks),
     )
 
 
@@ -167,7 +185,7 @@ def restore_batches(image: BatchesImage) -> Batches:
     """Return the writes of a stream that were stored."""
     pending = {intent.token: (number, intent) for number, intent in image.pending}
     done = {outcome.token: outcome for outcome in image.done}
-    return Batches(image.number, pending, done, image.cursors, image.closed)
+    return Batches(image.number, pending, done, image.cursors, image.closed, image.sinks)
 
 
 def begin_batch(batches: Batches | None, intent: Intent) -> Sequence[BatchChange]:
@@ -206,11 +224,24 @@ def apply_batch_change(batches: Batches | None, change: BatchChange) -> Batches:
             number, intent = before.pending[token]
             left = {other: value for other, value in before.pending.items() if other != token}
             done = {**before.done, token: _outcome(number, intent)}
-            while len(done) > REMEMBERED:
-                del done[next(iter(done))]
-            return replace(before, pending=left, done=done)
+            alike = [other for other in done if _is_own(other) == _is_own(token)]
+            for other in alike[:-REMEMBERED]:
+                del done[other]
+            sink = _sink_of(token)
+            sinks = before.sinks if sink is None else {**before.sinks, sink[0]: (sink[1], intent.version)}
+            return replace(before, pending=left, done=done, sinks=sinks)
         case Closed(closed=closed):
             return replace(before, closed=closed)
+
+
+def _is_own(token: str) -> bool:
+    return token.startswith(OWN_PREFIX)
+
+
+def _sink_of(token: str) -> tuple[str, int] | None:
+    """Return the sink that a micro-batch came through, and the number of the batch."""
+    sink, _, number = token.rpartition("/")
+    return (sink, int(number)) if token.startswith(SINK_PREFIX) and number.isdecimal() else None
 
 
 def _outcome(number: int, intent: Intent) -> TableOutcome:

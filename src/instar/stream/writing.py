@@ -19,7 +19,7 @@ from instar.errors import (
 from instar.schema import plan_migration
 from instar.state.table_state import TOKEN_WINDOW
 from instar.storage.frame import decode_frame, encode_frame
-from instar.stream.batches import MOST_BEHIND, Intent, Item, begin_batch, end_batch
+from instar.stream.batches import MOST_BEHIND, OWN_PREFIX, Intent, Item, begin_batch, end_batch
 from instar.stream.handle import RowsOf
 from instar.stream.kinds import Kind
 from instar.stream.routing import horizon, route
@@ -210,7 +210,7 @@ def commit_items(
         for item in items:
             append_item(handle, item, None, version)
         return StreamCommit(version, count, tables)
-    given = token or f"write/{handle.services.new_id()}"
+    given = token or OWN_PREFIX + handle.services.new_id()
     batches = handle.batches.refresh()
     if batches is not None:
         _finish_laggards(handle, batches)

@@ -297,3 +297,22 @@ def test_a_reader_of_the_latest_schema_is_not_fenced_by_one_that_comes_meanwhile
 
     monkeypatch.setattr(reading, "load_states", write_then_load)
     assert sorted(stream.snapshot().to_arrow()["amount"].to_pylist()) == [1] * 4 + [2**40] * 4
+
+
+def test_a_micro_batch_is_known_however_many_writes_came_after_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other tokens are remembered for a while, and never crowded out by writes that were given none."""
+    monkeypatch.setattr("instar.stream.batches.REMEMBERED", 3)
+    world = new_world()
+    stream = make_stream(world, KINDS)
+    stream.write(events([0], each=1), version="v0.0.1", token="@sink/q/v0.0.1/7")
+    stream.write(events([0], each=1), version="v0.0.1", token="mine")
+    for number in range(70):  # so many that the journal begins anew
+        stream.write(events([1], each=1), version="v0.0.1", token=f"t{number}" if number > 67 else None)
+    rows = stream.snapshot().to_arrow().num_rows
+    for reader in (stream, open_again(world)):
+        for token in ("@sink/q/v0.0.1/7", "@sink/q/v0.0.1/6", "mine"):
+            reader.write(events([0], each=1), version="v0.0.1", token=token)
+    assert stream.snapshot().to_arrow().num_rows == rows
+    for token in ("@sink/q/v0.0.1/8", "@sink/q/v0.0.2/7"):
+        stream.write(events([0], each=1), version="v0.0.1", token=token)
+    assert stream.snapshot().to_arrow().num_rows == rows + 2
