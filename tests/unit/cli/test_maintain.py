@@ -8,6 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
+from contextlib import suppress
 from pathlib import Path
 from urllib.request import urlopen
 
@@ -85,8 +86,10 @@ def test_a_daemon_goes_on_after_a_pass_that_failed(store: str) -> None:
         assert daemon.stderr is not None
         assert daemon.stdout.readline().startswith("2 tables maintained: ")
         probes = Path(store, "tables", "0" * 32)
-        shutil.rmtree(probes, ignore_errors=True)
-        probes.touch()  # so that nothing can be written below it
+        while not probes.is_file():  # so that nothing can be written below it
+            shutil.rmtree(probes, ignore_errors=True)
+            with suppress(FileExistsError):
+                probes.touch(exist_ok=False)
         assert daemon.stderr.readline().startswith("error: ")
         probes.unlink()
         while not daemon.stdout.readline().startswith("2 tables maintained: "):
