@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
+import pytest
+
 from tests.unit.cli.command import instar
 
 if TYPE_CHECKING:
@@ -13,6 +15,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
+@pytest.mark.timeout(900)
 def test_programs_are_told_the_whole_story(spark: SparkSession, tmp_path: Path) -> None:
     """Every chapter has a title and what it found: words, rows and errors."""
     lake = str(tmp_path / "[bold]lake")
