@@ -48,8 +48,10 @@ class _Story:
 
     def show(self, columns: Iterable[str], rows: Iterable[Iterable[object]]) -> None:
         """Show rows."""
+        from instar.files.values import text_value  # noqa: PLC0415 -- slow
+
         names = list(columns)
-        texts = [[str(value) for value in row] for row in rows]
+        texts = [["null" if value is None else text_value(value) for value in row] for row in rows]
         self._found([dict(zip(names, row, strict=True)) for row in texts])
         if not self._quiet:
             print_table(names, texts)
@@ -183,8 +185,10 @@ def _delete(story: _Story, table: Table, spark: SparkSession) -> None:
 
 def _log(story: _Story, table: Table) -> None:
     story.chapter("What happened")
-    rows = [(str(c.seqno), c.what, "-" if c.schema_id is None else str(c.schema_id)) for c in table.history()]
-    story.show(("seqno", "what", "schema"), rows[::-1])
+    lines = [
+        (seqno, at, what, schema) for seqno, at, _, what, schema in (it.line() for it in table.history())
+    ]
+    story.show(("seqno", "at (UTC)", "what", "schema"), lines[::-1])
 
 
 def _compact(story: _Story, store: Store) -> None:
