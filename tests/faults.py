@@ -108,8 +108,8 @@ class UnreliableBlob:
     def elsewhere(self, url: str) -> Blob:
         return UnreliableBlob(self._blob.elsewhere(url), self._faults)
 
-    def put(self, key: str, data: Data) -> None:
-        self._faults.call("put", key, lambda: self._blob.put(key, data))
+    def put(self, key: str, data: Data, *, durable: bool = True) -> None:
+        self._faults.call("put", key, lambda: self._blob.put(key, data, durable=durable))
 
     def put_if_absent(self, key: str, data: Data) -> bool:
         return self._faults.call("put_if_absent", key, lambda: self._blob.put_if_absent(key, data))

@@ -15,7 +15,7 @@ __all__ = ["pauses"]
 
 
 def pauses(first: float = 0.001, longest: float = 0.25) -> Iterator[float]:
-    """Yield pauses in seconds for ever: each random, up to a bound that doubles from `first` to `longest`.
+    """Yield pauses in seconds forever: each random, up to a bound that doubles from `first` to `longest`.
 
     Drawing from the whole interval, instead of only near its end, spreads out those who collided.
     """

@@ -63,8 +63,11 @@ class Blob(Protocol):
     def elsewhere(self, url: str) -> Blob:
         """Return the blobs at another place, opened with the same options."""
 
-    def put(self, key: str, data: Data) -> None:
-        """Write or overwrite an object. The backend may repeat the request: the result is the same."""
+    def put(self, key: str, data: Data, *, durable: bool = True) -> None:
+        """Write or overwrite an object. The backend may repeat the request: the result is the same.
+
+        What is not `durable` may be lost, or found empty, when the machine loses its power.
+        """
 
     def put_if_absent(self, key: str, data: Data) -> bool:
         """Create an object; False if there already is one, which is left as it is.

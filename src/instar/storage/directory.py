@@ -75,13 +75,14 @@ class DirectoryBlob:
     def elsewhere(self, url: str) -> Blob:
         return ObjectBlob.open(url)
 
-    def put(self, key: str, data: Data) -> None:
+    def put(self, key: str, data: Data, *, durable: bool = True) -> None:
         path = self._path(key)
-        staged = self._stage(key, data)
+        staged = self._stage(key, data, sync=durable)
         with self._undoing(staged, f"writing {path}"):
             self._make_directory(os.path.dirname(path))
             os.replace(staged, path)
-        self._sync_name(path)
+        if durable:
+            self._sync_name(path)
 
     def put_if_absent(self, key: str, data: Data) -> bool:
         path = self._path(key)
@@ -185,8 +186,8 @@ class DirectoryBlob:
                 raise InvalidNameError(key, f"{path} is a symbolic link, and could lead out of the store")
         return path
 
-    def _stage(self, key: str, data: Data) -> str:
-        """Write `data` under a name that no list shows, and bring it to disk."""
+    def _stage(self, key: str, data: Data, *, sync: bool = True) -> str:
+        """Write `data` under a name that no list shows, and bring it to disk unless told otherwise."""
         directory = f"{self._root}/{_STAGING}"
         staged = f"{directory}/{uuid.uuid4().hex}"
         with self._undoing(staged, f"writing {key} in {self._root}"):
@@ -195,7 +196,8 @@ class DirectoryBlob:
                 rest = memoryview(data).cast("B")
                 while rest:
                     rest = rest[file.write(rest) :]
-                os.fsync(file.fileno())
+                if sync:
+                    os.fsync(file.fileno())
         return staged
 
     @contextmanager

@@ -172,7 +172,7 @@ class ObjectBlob:
     def elsewhere(self, url: str) -> Blob:
         return type(self).open(url, self._options)
 
-    def put(self, key: str, data: Data) -> None:
+    def put(self, key: str, data: Data, *, durable: bool = True) -> None:  # noqa: ARG002 -- a store always is
         where = self.location(key)
         with _translated(f"writing {where}"):
             obstore.put(self._store, key, data)

@@ -129,7 +129,7 @@ def test_a_full_disk_can_be_vacuumed(store: Store, monkeypatch: pytest.MonkeyPat
     services, key = table._services, part_key(table.state.table_id, "dead", 0)
     services.blob.put(key, b"rubbish")
 
-    def put(name: str, data: Data) -> None:
+    def put(name: str, data: Data, **_: bool) -> None:
         raise StorageError(f"writing {len(data)} bytes of {name}", "No space left on device")
 
     with monkeypatch.context() as patch:
@@ -199,7 +199,7 @@ def test_who_may_not_write_may_read(tmp_path: Path) -> None:
 def denied(store: Store) -> Iterator[None]:
     """Let the disk be mounted for reading only; root may do everything else."""
 
-    def put(name: str, data: Data) -> None:
+    def put(name: str, data: Data, **_: bool) -> None:
         raise StorageDeniedError(f"writing {len(data)} bytes of {name}", "Read-only file system")
 
     with pytest.MonkeyPatch.context() as patch:

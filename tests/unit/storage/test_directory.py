@@ -63,6 +63,16 @@ def test_a_put_is_on_disk_before_it_is_acknowledged(
     assert watched.calls == ["fsync staged", f"{naming} lake/a/b", "fsync lake/a"]
 
 
+def test_what_need_not_last_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It appears whole for everybody else, and the disk gets it whenever the system likes."""
+    blob = DirectoryBlob(tmp_path / "lake")
+    blob.put("a/first", b"")
+    watched = Watched(monkeypatch, tmp_path)
+    blob.put("a/b", b"data", durable=False)
+    assert watched.calls == ["replace lake/a/b"]
+    assert blob.get("a/b") == b"data"
+
+
 @pytest.mark.parametrize("method", PUTS)
 def test_new_directories_are_on_disk_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, method: str

@@ -31,10 +31,10 @@ class Meter(UnreliableBlob):
     written = 0
     read = 0
 
-    def put(self, key: str, data: Any) -> None:  # noqa: ANN401 - bytes of some sort
+    def put(self, key: str, data: Any, *, durable: bool = True) -> None:  # noqa: ANN401 - bytes of some sort
         """Count, and put."""
         self.written += len(data)
-        super().put(key, data)
+        super().put(key, data, durable=durable)
 
     def put_if_absent(self, key: str, data: Any) -> bool:  # noqa: ANN401 - bytes of some sort
         """Count, and put."""

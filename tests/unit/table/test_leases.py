@@ -10,7 +10,7 @@ import pytest
 
 from instar.errors import CommitOutcomeUnknownError, StorageError, StorageTimeoutError
 from instar.table.layout import lease_key, leases
-from instar.table.log.leases import LEASE_MS, LeaseKeeper
+from instar.table.log.leases import LEASE_MS, LeaseKeeper, live_leases
 from tests.faults import Faults, Outcome, UnreliableBlob
 from tests.tables import list_leases
 
@@ -35,6 +35,26 @@ def test_a_lease_says_who_holds_what_until_when(world: World) -> None:
         assert (found.seqno, found.write_id, found.holder) == (7, "write", "tester")
         assert found.expires_at == world.clock.now + LEASE_MS
     assert expiries(services) == {}
+
+
+def test_only_what_a_writer_holds_outlives_its_machine(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A reader ends with its machine, and does not wait for the disk; an empty lease is what is left."""
+    services = world.services()
+    lasting = []
+    put = services.blob.put
+
+    def watch(key: str, data: bytes, *, durable: bool = True) -> None:
+        lasting.append(durable)
+        put(key, data, durable=durable)
+
+    monkeypatch.setattr(services.blob, "put", watch)
+    reader, writer = services.leases.take(TABLE, 1), services.leases.take(TABLE, 1, "write")
+    lent = services.leases.lend(reader, 5000)
+    assert lasting == [False, True, True]
+    services.leases.release(reader)
+    services.leases.release(writer)
+    put(lease_key(TABLE, reader.id), b"")
+    assert list(live_leases(services, TABLE)) == [lent]
 
 
 def test_leases_are_renewed_while_they_are_held(world: World) -> None:
@@ -160,7 +180,7 @@ def test_a_forked_process_renews_its_own_leases(world: World) -> None:
 class _Nowhere:
     """A blob that a forked process may use: the one in memory has threads, which did not come along."""
 
-    def put(self, key: str, data: bytes) -> None:
+    def put(self, key: str, data: bytes, *, durable: bool = True) -> None:
         pass
 
 

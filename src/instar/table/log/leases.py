@@ -169,12 +169,13 @@ class LeaseKeeper:
             self._lapsed.discard(lease.id)
 
     def _renewed(self, lease: Lease) -> Lease:
-        return self._put(lease, self._duration)
+        # A reader that renews its lease ends with the machine that it reads on.
+        return self._put(lease, self._duration, durable=lease.write_id is not None)
 
-    def _put(self, lease: Lease, duration_ms: int) -> Lease:
+    def _put(self, lease: Lease, duration_ms: int, *, durable: bool = True) -> Lease:
         renewed = msgspec.structs.replace(lease, expires_at=self._services.clock() + duration_ms)
         data = encode_frame("lease", lease.id, msgspec.msgpack.encode(renewed))
-        self._services.blob.put(lease_key(lease.table_id, lease.id), data)
+        self._services.blob.put(lease_key(lease.table_id, lease.id), data, durable=durable)
         return renewed
 
     def _renew_for_ever(self) -> None:
@@ -200,7 +201,7 @@ def live_leases(services: Services, table_id: str) -> Iterator[Lease]:
 def find_lease(services: Services, key: str) -> Lease | None:
     """Read a lease, expired or not, if it has not been given back."""
     data = services.blob.find(key)
-    if data is None:
+    if not data:  # an empty one is what a power cut left of a reader's, and the reader has ended with it
         return None
     what = f"lease {key}"
     payload = decode_frame(data, "lease", key.rpartition("/")[2], what=what)
