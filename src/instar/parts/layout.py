@@ -24,6 +24,7 @@ __all__ = [
     "UPDATE_FIELDS",
     "Leaf",
     "file_schema",
+    "flatten_column",
     "flatten_leaves",
     "locate",
     "parquet_leaves",
@@ -75,13 +76,14 @@ def _leaves(type_: Type, path: str, *, repeated: bool) -> Iterator[Leaf]:
 def flatten_leaves(table: pa.Table, schema: Schema) -> Iterator[tuple[Field, pa.ChunkedArray]]:
     """Yield the leaves that are not inside lists or maps; below a null struct a leaf is null."""
     for at, field in enumerate(schema.fields):
-        yield from _flatten(field, table.column(at))
+        yield from flatten_column(field, table.column(at))
 
 
-def _flatten(field: Field, column: pa.ChunkedArray) -> Iterator[tuple[Field, pa.ChunkedArray]]:
+def flatten_column(field: Field, column: pa.ChunkedArray) -> Iterator[tuple[Field, pa.ChunkedArray]]:
+    """Yield the leaves of one column, as `flatten_leaves` does."""
     if isinstance(field.type, Struct):
         for member, child in zip(field.type.fields, column.flatten(), strict=True):
-            yield from _flatten(member, child)
+            yield from flatten_column(member, child)
     else:
         yield field, column
 

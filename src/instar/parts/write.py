@@ -13,6 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from instar.errors import UsageError
+from instar.parts.dictionaries import dictionary_columns
 from instar.parts.layout import (
     DIFF,
     KEY,
@@ -137,7 +138,8 @@ def write_part(
         first = encode_row(physical, least, schema, order_by, greatest=False)
         last = encode_row(physical, greatest, schema, order_by, greatest=True)
     sink = pa.BufferOutputStream()
-    with _open_file(sink, file_schema(schema, tuple(stored)), schema, stats, long) as writer:
+    dictionaries = dictionary_columns(physical, indices, schema, long)
+    with _open_file(sink, file_schema(schema, tuple(stored)), schema, stats, long, dictionaries) as writer:
         for group in _row_groups(physical, indices):
             writer.write_table(group.cast(writer.schema), row_group_size=group.num_rows)
         writer.add_key_value_metadata({KEY: key})
@@ -167,6 +169,7 @@ def _open_file(
     schema: Schema,
     stats: dict[int, FieldStats],
     long: frozenset[str],
+    dictionaries: list[str],
 ) -> pq.ParquetWriter:
     leaves = [leaf for leaf in parquet_leaves(schema) if leaf.path not in long]
     updates = [name for name in layout.names if name in UPDATE_FIELDS]
@@ -174,8 +177,7 @@ def _open_file(
         sink,
         layout,
         compression="zstd",
-        # Spark looks a literal up in the dictionary bit by bit, and would not find 0.0 where -0.0 is.
-        use_dictionary=[leaf.path for leaf in leaves if leaf.type not in _FLOATS] + updates,
+        use_dictionary=dictionaries + updates,
         # Bounds in Parquet leave NaN out, and for Spark it is greater than any of them.
         write_statistics=list(_with_bounds(leaves, stats)) + updates,
         write_page_index=True,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from random import Random
 from typing import TYPE_CHECKING
 
@@ -34,10 +35,8 @@ def chunks_of(new: NewPart) -> dict[str, pq.ColumnChunkMetaData]:
 
 def floats(a: float, c: float) -> NewPart:
     """Write a part with these floats."""
-    rows = [
-        {1: a, 2: 1.5, 3: {4: c}, 5: [math.nan], 6: [(0.5, 1.5)], 7: 1},
-        dict.fromkeys((1, 2, 3, 5, 6, 7)),
-    ]
+    row = {1: a, 2: 1.5, 3: {4: c}, 5: [math.nan], 6: [(0.5, 1.5)], 7: 1}
+    rows = [row, row, dict.fromkeys((1, 2, 3, 5, 6, 7))]
     return write_part(pa.Table.from_batches([batch_of(rows, FLOATS, Random(0))]), FLOATS)
 
 
@@ -46,6 +45,37 @@ def test_floats_have_no_dictionary() -> None:
     for path, chunk in chunks_of(floats(1.0, 1.0)).items():
         has_dictionary = any("DICTIONARY" in encoding for encoding in chunk.encodings)
         assert has_dictionary == (path == "f7")
+
+
+def test_only_values_that_repeat_have_a_dictionary() -> None:
+    """At any level outside of lists; one of values that are all different would be larger than they are."""
+    schema = parse_schema_ddl(
+        "a bigint, b bigint, c string, d string, e decimal(12,2), s struct<f: int, g: int>, h boolean, "
+        "i array<bigint>, j decimal(30,2), k bigint"
+    )
+    texts = [f"some text {at}" for at in range(100)]
+    few = [at % 7 for at in range(100)]
+    table = pa.table(
+        {
+            "a": range(100),
+            "b": few,
+            "c": texts,
+            "d": [texts[at] for at in few],
+            "e": pa.array([Decimal(at) for at in range(100)], pa.decimal128(12, 2)),
+            "s": pa.array(
+                [None, *({"f": at, "g": at % 7} for at in range(99))],
+                pa.struct([pa.field("f", pa.int32()), pa.field("g", pa.int32())]),
+            ),
+            "h": [at % 2 == 0 for at in range(100)],
+            "i": [[at] for at in range(100)],
+            "j": pa.array([Decimal(at) for at in few], pa.decimal128(30, 2)),
+            "k": pa.nulls(100, pa.int64()),
+        }
+    )
+    for order in RowOrder:
+        chunks = chunks_of(write_part(table, schema, [1], order=order))
+        found = {path for path, chunk in chunks.items() if "RLE_DICTIONARY" in chunk.encodings}
+        assert found == {"f2", "f4", "f6.f8", "f10.list.element", "f11", "f12"}
 
 
 def test_floats_with_nan_have_no_bounds_in_the_file() -> None:
