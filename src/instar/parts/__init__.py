@@ -20,8 +20,9 @@ from instar.parts.incoming import (
 )
 from instar.parts.layout import DIFF, TS
 from instar.parts.merge import merge_runs
+from instar.parts.needed import needed_fields
 from instar.parts.probe import Probe
-from instar.parts.read import needed_fields, read_part
+from instar.parts.read import read_part
 from instar.parts.rows import compare_bounds, decode_row, encode_limits, may_overlap
 from instar.parts.settle import settle_runs
 from instar.parts.sort import rank_rows, sort_indices, sort_rows

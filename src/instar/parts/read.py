@@ -6,23 +6,29 @@ for the caller to say.
 
 from __future__ import annotations
 
+from collections import deque
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, Union
+from typing import TYPE_CHECKING, Any, Final, TypeVar, Union
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
-from msgspec.structs import replace
 
 from instar.errors import AdoptedFileError, CorruptTableError, NotFoundError, StorageError, UsageError
 from instar.parts.adopted import BATCH_ROWS, AdoptedColumns
 from instar.parts.foreign import open_foreign
 from instar.parts.layout import DIFF, KEY, TS, file_schema, parquet_leaves, update_schema
-from instar.schema import Field, List, Map, Names, Primitive, Schema, Struct, Type, plan_migration
+from instar.parts.needed import needed_columns, needed_fields
+from instar.schema import (
+    Names,
+    Schema,
+    plan_migration,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from concurrent.futures import Future
     from pathlib import Path
 
     import numpy.typing as npt
@@ -32,13 +38,17 @@ if TYPE_CHECKING:
     from instar.state import Part
 
 
-__all__ = ["ROW", "needed_fields", "read_part"]
+__all__ = ["ROW", "read_part"]
 
 ROW: Final = "_row"
 """The column of positions in the file."""
 
 _SMALL: Final = 1 << 20
 """A file of at most so many bytes is read sooner than threads are handed their work."""
+_AHEAD_BYTES: Final = 8 * 1024 * 1024
+"""Smaller files rarely have more than one row group."""
+_AHEAD_GROUPS: Final = 2
+_T = TypeVar("_T")
 
 Source = Union[str, "Path", bytes, pa.Buffer, pa.NativeFile, Any]
 """A path, the bytes of a file, or a file that can be read and sought."""
@@ -56,18 +66,20 @@ def read_part(  # noqa: PLR0913 -- each is something that a reader may ask for
     choice: RowChoice | None = None,
     probe: Probe | None = None,
     numbered: bool = False,
+    ahead: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a part, written under one schema, as batches of the reader's schema.
 
     `source` is a path, the bytes of the file, or an open file. With `updates`, `_ts` and `_diff` follow
     the columns; `ts` is the time of the part's batch, for parts that do not say their own. `choice` leaves
     out rows by their positions, and with `numbered` the positions come last, as `_row`. With a `probe`, row
-    groups that can have none of its keys are not read. A file that is missing, or not the one that `part`
-    speaks of, raises `CorruptTableError`.
+    groups that can have none of its keys are not read. With `ahead`, the next row groups of a large local
+    file are read while the first is used, which takes the memory of a few. A file that is missing, or not the
+    one that `part` speaks of, raises `CorruptTableError`.
     """
     if updates and part.ts_min is None and ts is None:
         raise UsageError("the time of a part without times of its own is that of its batch: give it as ts")
-    projected = needed_fields(written, reader) if part.adopted is None else _needed_columns(written, reader)
+    projected = (needed_fields if part.adopted is None else needed_columns)(written, reader)
     migration = plan_migration(projected, reader, names)
     stored = [name for name in (TS, DIFF) if updates and _is_stored(part, name)]
     columns = [leaf.path for leaf in parquet_leaves(projected)] + stored
@@ -83,7 +95,8 @@ def read_part(  # noqa: PLR0913 -- each is something that a reader may ask for
             _check_columns(file, projected, stored, part)
         columns = columns if adopted is None else adopted.names
         groups = None if probe is None or adopted is not None else probe.row_groups(file.metadata, written)
-        for first, found in _batches(file, columns, part, choice, groups, alone=alone):
+        path = source if ahead and isinstance(source, str) and part.size > _AHEAD_BYTES else None
+        for first, found in _batches(file, columns, part, choice, groups, alone=alone, path=path):
             if adopted is None:
                 _check_types(found, projected, stored, part)
             mask = None if choice is None else choice.mask(first, found.num_rows)
@@ -97,73 +110,6 @@ def read_part(  # noqa: PLR0913 -- each is something that a reader may ask for
                 numbers = np.arange(first, first + found.num_rows)
                 arrays += [pa.array(numbers if mask is None else numbers[mask])]
             yield pa.RecordBatch.from_arrays(arrays, schema=target)
-
-
-@lru_cache(maxsize=1024)
-def needed_fields(written: Schema, reader: Schema) -> Schema:
-    """Return what must be read of a part: the fields that the reader has too, at every level.
-
-    Where it has none of a struct's members, one is read all the same: it tells which structs are null. And
-    of a part that has nothing for the reader, one column tells how many rows there are.
-    """
-    fields = _needed(written.fields, reader.fields) or (_cheapest(written.fields),)
-    return Schema(fields)
-
-
-def _needed_columns(written: Schema, reader: Schema) -> Schema:
-    """Return the top-level fields that the reader has too, or any one: others' structs are read whole."""
-    wanted = {field.id for field in reader.fields}
-    fields = tuple(field for field in written.fields if field.id in wanted)
-    return Schema(fields or (min(written.fields, key=lambda field: _cost(field.type)),))
-
-
-def _needed(written: tuple[Field, ...], reader: tuple[Field, ...]) -> tuple[Field, ...]:
-    wanted = {field.id: field for field in reader}
-    return tuple(
-        replace(field, type=_needed_type(field.type, wanted[field.id].type))
-        for field in written
-        if field.id in wanted
-    )
-
-
-def _needed_type(written: Type, reader: Type) -> Type:
-    match written, reader:
-        case Struct(), Struct():
-            return Struct(_needed(written.fields, reader.fields) or (_cheapest(written.fields),))
-        case List(), List():
-            return List(_needed_type(written.element, reader.element), written.element_nullable)
-        case Map(), Map():
-            return Map(written.key, _needed_type(written.value, reader.value), written.value_nullable)
-    return written
-
-
-def _cheapest(fields: tuple[Field, ...]) -> Field:
-    """Return one of the fields, with a single column if it can be."""
-    field = min(fields, key=lambda field: _cost(field.type))
-    return replace(field, type=_cheapest_type(field.type))
-
-
-def _cheapest_type(type_: Type) -> Type:
-    match type_:
-        case Struct(fields=members):
-            return Struct((_cheapest(members),))
-        case List(element=element, element_nullable=nullable):
-            return List(_cheapest_type(element), nullable)
-        case Map(key=key, value=value, value_nullable=nullable):
-            return Map(key, _cheapest_type(value), nullable)
-    return type_
-
-
-def _cost(type_: Type) -> int:
-    """Guess what reading a field takes: texts are longer than numbers, and lists longer than both."""
-    match type_:
-        case Primitive(name="string" | "binary"):
-            return 1
-        case Struct(fields=members):
-            return min(_cost(member.type) for member in members)
-        case List() | Map():
-            return 2
-    return 0
 
 
 def _is_stored(part: Part, name: str) -> bool:
@@ -203,12 +149,17 @@ def _opened(source: Source, part: Part, *, alone: bool) -> Iterator[pq.ParquetFi
     with _corrupt_if_unreadable(part):
         file = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=buffered)
     with file:
-        _check(part, "rows", part.rows, file.metadata.num_rows)
-        named = (file.metadata.metadata or {}).get(KEY.encode(), b"nothing")
-        if named != part.key.encode():
-            shown = named.decode(errors="backslashreplace")
-            raise CorruptTableError(f"part {part.key}", f"its file says that it is {shown!r}")
+        _check_file(file.metadata, part)
         yield file
+
+
+def _check_file(metadata: pq.FileMetaData, part: Part) -> None:
+    """Make sure that a file is the one that the part speaks of."""
+    _check(part, "rows", part.rows, metadata.num_rows)
+    named = (metadata.metadata or {}).get(KEY.encode(), b"nothing")
+    if named != part.key.encode():
+        shown = named.decode(errors="backslashreplace")
+        raise CorruptTableError(f"part {part.key}", f"its file says that it is {shown!r}")
 
 
 @contextmanager
@@ -233,24 +184,26 @@ def _batches(
     groups: npt.NDArray[np.bool_] | None,
     *,
     alone: bool,
+    path: str | None,
 ) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield rows with the position of the first; row groups of which none is chosen are not read."""
+    """Yield rows with the position of the first; row groups of which none is chosen are not read.
+
+    If a path is given, the file can be opened there again, to read the next groups meanwhile.
+    """
     # Rows come in the pieces that they were written in, which are small enough to hold: many small
     # batches take half as long again.
     sizes = [file.metadata.row_group(at).num_rows for at in range(file.num_row_groups)]
     starts = [0, *np.cumsum(sizes).tolist()]
-    unread = [
+    read = [
         at
         for at, size in enumerate(sizes)
-        if (choice is not None and choice.wants_none(starts[at], size))
-        or (groups is not None and not groups[at])
+        if not (choice is not None and choice.wants_none(starts[at], size)) and (groups is None or groups[at])
     ]
-    # Groups are read one by one where some are left out, so that positions are known.
-    runs = [[at] for at in range(len(sizes)) if at not in unread] if unread else [list(range(len(sizes)))]
-    for run in runs:
+    size = max([1, *sizes]) if part.adopted is None else BATCH_ROWS
+
+    def read_run(own: pq.ParquetFile, run: list[int]) -> Iterator[tuple[int, pa.RecordBatch]]:
         at, end = starts[run[0]] if run else 0, starts[run[-1] + 1] if run else 0
-        size = max([1, *sizes]) if part.adopted is None else BATCH_ROWS
-        batches = file.iter_batches(size, row_groups=run, columns=columns, use_threads=not alone)
+        batches = own.iter_batches(size, row_groups=run, columns=columns, use_threads=not alone)
         while True:
             with _corrupt_if_unreadable(part):
                 batch = next(batches, None)
@@ -259,6 +212,38 @@ def _batches(
             yield at, batch
             at += batch.num_rows
         _check(part, "rows", end, at)  # a damaged page header may look like the end
+
+    def read_group(at: int) -> list[tuple[int, pa.RecordBatch]]:
+        with _corrupt_if_unreadable(part):
+            own = pq.ParquetFile(
+                path, metadata=file.metadata, page_checksum_verification=True, pre_buffer=True
+            )
+        with own:
+            return list(read_run(own, [at]))
+
+    if path is not None and part.adopted is None and len(read) > 1:
+        yield from _ahead(read_group, read)
+    elif len(read) == len(sizes):
+        yield from read_run(file, read)
+    else:  # one by one, so that positions are known
+        for at in read:
+            yield from read_run(file, [at])
+
+
+def _ahead(read: Callable[[int], list[_T]], groups: Sequence[int]) -> Iterator[_T]:
+    """Yield what is read of each group, in order, while threads read the next ones."""
+    waiting: deque[Future[list[_T]]] = deque()
+    with ThreadPoolExecutor(_AHEAD_GROUPS) as pool:
+        try:
+            for group in groups:
+                waiting.append(pool.submit(read, group))
+                if len(waiting) > _AHEAD_GROUPS:
+                    yield from waiting.popleft().result()
+            while waiting:
+                yield from waiting.popleft().result()
+        finally:
+            for left in waiting:
+                left.cancel()
 
 
 def _check_columns(file: pq.ParquetFile, projected: Schema, stored: list[str], part: Part) -> None:

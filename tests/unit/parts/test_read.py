@@ -13,9 +13,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from msgspec.structs import replace
+from pyroaring import BitMap
 
 from instar.errors import CorruptTableError, StorageError, UsageError
-from instar.parts import NewPart, read_part, write_part
+from instar.parts import NewPart, RowChoice, read_part, write_part
 from instar.schema import Names, parse_schema_ddl
 from tests.properties.schema.data import batch_of
 
@@ -126,6 +127,65 @@ def test_a_part_without_a_file_is_corrupt(tmp_path: Path) -> None:
     """The part is named: a table without it is not what was written."""
     with pytest.raises(CorruptTableError, match="part t/p is corrupt: its file is missing"):
         read(written(), tmp_path / "absent")
+
+
+@pytest.fixture
+def groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have small parts of many row groups, which are read ahead as large ones are."""
+    monkeypatch.setattr("instar.parts.write.ROW_GROUP_ROWS", 7)
+    monkeypatch.setattr("instar.parts.read._AHEAD_BYTES", 0)
+
+
+@pytest.mark.usefixtures("groups")
+def test_reading_ahead_yields_the_same_rows(tmp_path: Path) -> None:
+    """In their order, with their positions, and less those that were retracted."""
+    new = written()
+    path = tmp_path / "part.parquet"
+    path.write_bytes(new.data)
+    assert pq.ParquetFile(path).num_row_groups == 15
+    for choice in (None, RowChoice(BitMap([0, 6, 7, 50, 99])), RowChoice(BitMap([8, 9]), only=True)):
+        for columns in (["a", "b"], ["b"]):
+            one, other = (
+                pa.Table.from_batches(
+                    read_part(
+                        str(path),
+                        new.part,
+                        SCHEMA,
+                        SCHEMA.select(columns),
+                        updates=True,
+                        ts=1,
+                        numbered=True,
+                        choice=choice,
+                        ahead=ahead,
+                    )
+                )
+                for ahead in (False, True)
+            )
+            assert one == other
+
+
+@pytest.mark.usefixtures("groups")
+def test_reading_ahead_finds_damage_too(tmp_path: Path) -> None:
+    """Whatever byte changed, and if the file is another one, or none."""
+    new = written()
+    path = tmp_path / "part.parquet"
+    found = 0
+    for at in range(0, new.part.size, 5):
+        data = bytearray(new.data)
+        data[at] ^= 0x55
+        path.write_bytes(data)
+        with suppress(CorruptTableError):
+            batches = read_part(str(path), new.part, SCHEMA, SCHEMA, ahead=True)
+            assert [(row["a"], row["b"]) for batch in batches for row in batch.to_pylist()] == ROWS
+            continue
+        found += 1
+    assert found > new.part.size // 10
+    path.write_bytes(new.data)
+    with pytest.raises(CorruptTableError, match="its file says that it is 't/p'"):
+        next(read_part(str(path), replace(new.part, key="t/q"), SCHEMA, SCHEMA, ahead=True))
+    path.unlink()
+    with pytest.raises(CorruptTableError, match="its file is missing"):
+        next(read_part(str(path), new.part, SCHEMA, SCHEMA, ahead=True))
 
 
 def test_a_store_that_fails_is_not_a_corrupt_part() -> None:

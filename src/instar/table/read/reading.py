@@ -30,7 +30,7 @@ def read_snapshot(
     plan = settle(services, plan, condition)
     history = plan.state.history
     for written in plan.scan.written(history):
-        yield from read_written(services.blob, written, plan.reader.schema)
+        yield from read_written(services.blob, written, plan.reader.schema, ahead=True)
     if plan.merge:
         updates = read_updates(services.blob, plan.merge.written(history), history.latest)
         yield from merge_updates(updates, history.latest, plan.as_of, plan.reader.schema, condition)

@@ -122,11 +122,13 @@ def read_written(
     numbered: bool = False,
     only: BitMap | None = None,
     probe: Probe | None = None,
+    ahead: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of a part under the reader's schema, or its updates with `_ts` and `_diff`.
 
     Rows that were retracted by position are left out; with `only`, these rows are read and no others. With
     `numbered`, positions come last. With a `probe`, row groups that can have none of its keys are left out.
+    With `ahead`, more is read than was asked for, if that is faster.
     """
     part, ts, schema, taken = written
     choice = None if taken is None else RowChoice(taken)
@@ -142,6 +144,7 @@ def read_written(
         choice=choice,
         probe=probe,
         numbered=numbered,
+        ahead=ahead,
     )
 
 
