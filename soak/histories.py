@@ -41,7 +41,7 @@ _ARROW: Final = {
 
 @dataclass(frozen=True)
 class Part:
-    """A column or a member: a number for ever, a name, and a kind; `members` are those of a struct."""
+    """A column or a member: a number forever, a name, and a kind; `members` are those of a struct."""
 
     number: int
     name: str

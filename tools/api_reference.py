@@ -130,7 +130,7 @@ SOURCE_OPTIONS: Final = {
     "schema": Option(_READING, "the id of the schema to read under; the latest if left out"),
     "since": Option(_READING, "changes begin after this time; with all that are kept if left out"),
     "changes": Option("`read`", "`true`: updates, with `_ts` and `_diff`; a stream has them anyway"),
-    "evolve": Option(_WRITING, "`true`: columns that the table has not are added, as by `Table.append`"),
+    "evolve": Option(_WRITING, "`true`: missing columns are added, as by `Table.append`"),
     "apply": Option(_WRITING, "`true`: `_diff` adds and retracts, as for `Table.apply`; `_ts` is ignored"),
     "token": Option("`write`", "makes writing again with the same one do nothing; 1 to 256 bytes"),
 }

@@ -36,7 +36,7 @@ _TIME = pa.timestamp("us", "UTC")
 
 
 def work(task: dict[str, Any], tell: int) -> None:
-    """Write and copy for ever, and tell of each write that was acknowledged."""
+    """Write and copy forever, and tell of each write that was acknowledged."""
     stream = instar.open(task["location"]).stream(NAME)
     for number in range(10_000):
         name = f"{task['seed']}-{number}"

@@ -123,7 +123,7 @@ def test_a_server_that_crashes_loses_nothing(
 
 
 def test_eight_processes_commit_to_one_table(shared_place: Place, nursery: Nursery, effort: int) -> None:
-    """All of their commits are there, each once, and back-off keeps them from trying in vain for ever."""
+    """All of their commits are there, each once, and back-off keeps them from trying in vain forever."""
     writers, count = 8, min(100, 15 * effort)
     nursery.ask(shared_place, "look")  # creates the table
     answers = nursery.ask(shared_place, "commit", children=writers, count=count)

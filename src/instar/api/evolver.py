@@ -47,7 +47,7 @@ class Evolver:
         A stream that is not due, or that another evolver leads, costs two reads. A table that fails does not
         stop the others; it is tried again by a later call. Neither does a stream that cannot be read, whose
         error is raised in the end. If `stop` is set meanwhile, the step at hand is the last; what is left is
-        done by whoever comes next.
+        done by the next evolver.
         """
         report = PassReport()
         errors: list[InstarError] = []

@@ -1,4 +1,4 @@
-"""Libraries that only some callers have: whoever asks for their frames is told what to install."""
+"""Libraries that only some callers have: who asks for their frames without them is told what to install."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ class Stream:
     def evolve(self, schema: SchemaLike, version: str) -> Version:
         """Declare a version, and return the highest one that is known.
 
-        A version has one schema for ever: the same again changes nothing, another raises
+        A version has one schema forever: the same again changes nothing, another raises
         `VersionConflictError`. Columns are matched by name; an instar `Schema` is taken by its ids, which
         lets a column be renamed. No row of any version may be lost: a change of type other than to a wider
         one raises `IncompatibleSchemaError`. Versions may come in any order.

@@ -208,7 +208,7 @@ class TableUpkeep(ABC):
         """Delete what nothing can reach any more and is older than the grace period, in milliseconds.
 
         That is what writes left that never committed, what newer rollups have replaced, and old entries of
-        the log. Whoever reads or writes is not disturbed. With `dry_run`, only the report is made, of what
+        the log. Readers and writers are not disturbed. With `dry_run`, only the report is made, of what
         can go as things stand: a real one may first write a rollup that replaces others, and take these too.
         """
         if not dry_run:

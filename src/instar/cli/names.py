@@ -71,7 +71,7 @@ def rename(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a table another name. Nothing is moved, and whoever is reading or writing it goes on.
+    """Give a table another name. Nothing is moved, and its readers and writers go on.
 
     Examples:
 

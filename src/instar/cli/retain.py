@@ -26,7 +26,7 @@ def retain(
     """Move the earliest time that can be read as far as the option `retention` says: a week by default.
 
     Rows that were deleted before that time leave the files at the next compaction, and the store at the next
-    vacuum. Whoever is reading an earlier time goes on.
+    vacuum. Readers of an earlier time go on.
 
     Examples:
 

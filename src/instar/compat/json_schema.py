@@ -113,7 +113,7 @@ def _resolve(schema: Any, root: Any) -> Any:  # noqa: ANN401 -- JSON
                 raise InvalidSchemaError(f"reference {target!r} leads nowhere")
             found = found[name]
         schema = found
-    raise InvalidSchemaError("references lead to one another for ever")
+    raise InvalidSchemaError("references lead to one another forever")
 
 
 def _check_keywords(schema: Any) -> Any:  # noqa: ANN401 -- JSON

@@ -106,7 +106,7 @@ class StreamExistsError(ConflictError):
 
 
 class VersionConflictError(ConflictError):
-    """A version of a stream has one schema for ever, and this is another."""
+    """A version of a stream has one schema forever, and this is another."""
 
     code = "version-conflict"
 

@@ -89,7 +89,7 @@ class Names(Enum):
 
 
 def field_name(field_id: int) -> str:
-    """Return the physical name of a field, the same for ever."""
+    """Return the physical name of a field, the same forever."""
     return f"f{field_id}"
 
 

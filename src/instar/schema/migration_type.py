@@ -51,7 +51,7 @@ class MigrationStruct(NamedTuple):
 
 
 class MigrationField(NamedTuple):
-    """A field, and whether it has been deleted: once true, true for ever."""
+    """A field, and whether it has been deleted: once true, true forever."""
 
     id: int
     name: str

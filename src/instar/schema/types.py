@@ -76,7 +76,7 @@ class Map(msgspec.Struct, frozen=True, array_like=True, tag="map"):
 
 
 class Field(msgspec.Struct, frozen=True, array_like=True):
-    """A member of a struct: the id is for ever, the name is what a person types today."""
+    """A member of a struct: the id is forever, the name is what a person types today."""
 
     id: int
     name: str

@@ -1,7 +1,7 @@
 """Parts, batches and references to manifest chunks: what a table is made of, as durable values.
 
 A part's place is `(batch, ordinal)`: the seqno of the commit that added it, and its position there.
-It is the same for ever, however the metadata is laid out in chunks.
+It is the same forever, however the metadata is laid out in chunks.
 """
 
 from __future__ import annotations
@@ -104,7 +104,7 @@ class PlacedPart(NamedTuple):
 
     @property
     def place(self) -> Place:
-        """Where the part is for ever."""
+        """Where the part is forever."""
         return Place(self.header.seqno, self.ordinal)
 
 

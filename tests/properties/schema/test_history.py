@@ -153,7 +153,7 @@ def drop_one(fields: tuple[Field, ...], path: tuple[str, ...]) -> tuple[tuple[Fi
 def test_no_disguise_brings_a_deleted_field_back(
     path: tuple[str, ...], hide: Callable[[Field], Field], where: str
 ) -> None:
-    """Under its old id a field is refused for ever: at any place, inside anything, after its parent went."""
+    """Under its old id a field is refused forever: at any place, inside anything, after its parent went."""
     without, dropped = drop_one(BEFORE.fields, path)
     history = History.start(BEFORE).evolve(Schema(without))
     # Some more evolution in between: what was deleted stays known through all of it.

@@ -118,7 +118,7 @@ def test_a_check_does_not_depend_on_the_length_of_the_history() -> None:
 
 
 def test_a_check_grows_with_what_was_deleted_and_no_faster() -> None:
-    """Every deleted field is remembered for ever, and costs a few operations in each check."""
+    """Every deleted field is remembered forever, and costs a few operations in each check."""
     half, whole = replaced_often(LONG // 2), replaced_often(LONG)
     assert len(whole.migration_type.deleted_ids()) == LONG - 1
     new = Schema((Field(1, "a", INT), Field(90_000, "c", INT)))

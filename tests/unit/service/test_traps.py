@@ -311,7 +311,7 @@ def test_a_batch_says_which_events_failed(service: Client) -> None:
 
 
 def test_long_lists_are_counted_up_to_a_limit(service: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A list that grows for ever says how many there are behind the page, but does not count them all."""
+    """A list that grows forever says how many there are behind the page, but does not count them all."""
     service.tell(*[run_event("COMPLETE", number, number + 1) for number in range(9)])
     runs = "/namespaces/jobs/jobs/job/runs"
     assert service.ask(runs, limit=2)["totalCount"] == 9

@@ -277,7 +277,7 @@ def test_bytes_that_do_not_decode_are_corrupt(data: bytes) -> None:
 
 
 def test_what_could_not_be_read_again_is_not_committed() -> None:
-    """A slip of the caller, such as a number for a token, is refused before it is in the log for ever."""
+    """A slip of the caller, such as a number for a token, is refused before it is in the log forever."""
     step = Appended(NewBatch(0, 1, 0), 5)  # type: ignore[arg-type]
     with pytest.raises(UsageError):
         encode_commit(commit_of(step))

@@ -35,7 +35,7 @@ class Page(NamedTuple):
 
 
 COUNTED: Final = 10_000
-"""How many rows behind a page are counted: a list that grows for ever must not get slower for ever."""
+"""How many rows behind a page are counted: a list that grows forever must not get slower forever."""
 
 
 def count_rows(connection: Connection, row: type[Base], page: Page, *wanted: ColumnElement[bool]) -> int:

@@ -111,7 +111,7 @@ class PartSet:
         return self.keep(~partly), self.keep(partly)
 
     def place(self, at: int) -> Place:
-        """Return where the part at a position of the set is for ever."""
+        """Return where the part at a position of the set is forever."""
         places = self.columns[PLACES]
         return Place(places.column("batch")[at].as_py(), places.column("ordinal")[at].as_py())
 
