@@ -11,14 +11,17 @@ import pyarrow as pa
 import pytest
 
 import instar
-from instar.errors import UsageError
+from instar.errors import ConflictError, UsageError
 from instar.storage import MemoryConsensus
 from instar.stream import jobs, reading
 from instar.table import move_since
 from tests.streams import DeadError, Mortal, day, events, make_stream, new_world, open_again, sorted_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from instar.api.stream import Stream
+    from instar.stream import StreamCommit
     from instar.stream.reading import HeldTables
 
 KINDS = {"regular": "1d", "repartitioned": "1d", "eod": "1d", "archive": "1y"}
@@ -212,3 +215,30 @@ def test_retention_waits_for_jobs_that_lag_behind() -> None:
     stream.repartition(by="billed")
     world.clock.now += 20 * 24 * 60 * 60_000
     assert table.retain().since == table.upper - 1
+
+
+@pytest.mark.parametrize("job", ["repartition", "archive", "close"])
+def test_of_two_runs_of_a_job_at_once_one_copies(job: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The slower one finds that the other has moved on, and writes nothing; run again, nothing is left."""
+    world = new_world()
+    stream, other = make_stream(world, KINDS, SCHEMA), open_again(world)
+    stream.write(_bills([1], after=1), version="v0.0.1")
+    runs: dict[str, Callable[[Stream], StreamCommit]] = {
+        "repartition": lambda each: each.repartition(by="billed"),
+        "archive": lambda each: each.archive(before=day(0)),
+        "close": lambda each: each.close_day(None, day(1)),
+    }
+    rival = [other]
+
+    def hold_then_be_overtaken(*args: Any) -> HeldTables:  # noqa: ANN401 -- whatever it takes
+        held = reading.hold_tables(*args)
+        if rival:
+            assert runs[job](rival.pop()).rows == 2
+        return held
+
+    monkeypatch.setattr(jobs, "hold_tables", hold_then_be_overtaken)
+    with pytest.raises(ConflictError, match="moved on"):
+        runs[job](stream)
+    assert runs[job](stream).rows == 0
+    kind = {"repartition": "repartitioned", "archive": "archive", "close": "eod"}[job]
+    assert _same(stream, kind)

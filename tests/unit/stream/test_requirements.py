@@ -446,6 +446,7 @@ def test_r22_what_was_judged_is_remembered_by_pair_and_rules() -> None:
     stream.evolve(f"{NOTED}, more string", version="v0.0.3")
     _evolver(world, judge=judge).run()
     assert judge.asked == 2 + 2 + 3
+    assert len(_evolver(world).load().verdicts) == 3  # those for other targets are of no use any more
 
 
 def test_every_line_of_the_list_has_a_test() -> None:
