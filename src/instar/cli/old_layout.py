@@ -24,8 +24,8 @@ def backfill(
     *,
     db: DatabaseOption = "sqlite:///lineage.db",
     batch: Annotated[
-        int, typer.Option(min=1, help="How many dataset versions one transaction converts.")
-    ] = 1000,
+        int, typer.Option(min=1, help="How many dataset versions one transaction converts, at most.")
+    ] = 200,
     as_json: JsonOption = False,
 ) -> None:
     """Convert dataset versions of the old layout, and check that both layouts say the same.

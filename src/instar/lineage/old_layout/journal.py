@@ -6,9 +6,9 @@ So a process that is killed at any moment leaves a whole number of batches, and 
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from sqlalchemy import func, inspect, select
+from sqlalchemy import func, inspect, select, text
 
 from instar.lineage.old_layout.batches import Cursor
 from instar.lineage.old_layout.tables import JOURNAL, VERSIONS
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
 __all__ = ["ConversionJournal", "Step", "begin", "find_journal", "load_journal", "save"]
+
+
+_LAZY: Final = text("SET LOCAL synchronous_commit = off")
 
 
 class Step(StrEnum):
@@ -78,7 +81,9 @@ def begin(connection: Connection) -> ConversionJournal:
 
 
 def save(connection: Connection, journal: ConversionJournal) -> None:
-    """Write the row."""
+    """Write the row, without waiting for the disk: a batch that a crash undoes is done again."""
+    if connection.dialect.name != "sqlite":
+        connection.execute(_LAZY)
     dataset, at, uuid = journal.cursor if journal.cursor is not None else (None, None, None)
     row = {**journal._asdict(), "step": str(journal.step), "cursor": uuid}
     connection.execute(JOURNAL.delete())

@@ -17,6 +17,7 @@ from instar.errors import CorruptTableError, UsageError
 from instar.lineage.database import Database, open_database
 from instar.lineage.old_layout.convert import Converter
 from instar.lineage.old_layout.journal import ConversionJournal, Step, begin, find_journal, load_journal, save
+from instar.lineage.old_layout.pace import BATCH, Pace
 from instar.lineage.old_layout.tables import (
     OLD_MAPPING,
     OLD_TABLE,
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Progress", "backfill", "cleanup", "open_any_layout", "status"]
 
-BATCH: Final = 1000
 _SHOWN: Final = 5
 _DROP_ATTEMPTS: Final = 20
 _LOCK_TIMEOUT: Final = "55P03"
@@ -104,14 +104,17 @@ def backfill(
     layout = _load_layout(database)
     journal = database.write(begin)
     converter = Converter(layout)
+    pace = Pace(database, batch)
     while journal.step is Step.CONVERT:
-        journal = database.write(lambda connection: _convert(connection, converter, batch))
+        with pace.batch() as size:
+            journal = database.write(partial(_convert, converter=converter, size=size))
         report(Progress("converting", journal.versions, max(journal.total, journal.versions)))
     problems: list[str] = []
     while journal.step is Step.VERIFY:
-        with database.reading() as connection:
-            seen, found = verify_batch(connection, layout, journal.cursor, batch)
-        journal = database.write(partial(_verified, expected=journal, batch=seen, mismatches=len(found)))
+        with pace.batch() as size:
+            with database.reading() as connection:
+                seen, found = verify_batch(connection, layout, journal.cursor, size)
+            journal = database.write(partial(_verified, expected=journal, batch=seen, mismatches=len(found)))
         problems += found[: _SHOWN - len(problems)]
         report(Progress("verifying", journal.versions, max(journal.total, journal.versions)))
     if journal.step is Step.FAILED:
@@ -197,9 +200,10 @@ def _verify_all(
     cursor: Cursor | None = None
     done, count = 0, 0
     shown: list[str] = []
+    pace = Pace(database, size)
     while True:
-        with database.reading() as connection:
-            batch, problems = verify_batch(connection, layout, cursor, size)
+        with pace.batch() as some, database.reading() as connection:
+            batch, problems = verify_batch(connection, layout, cursor, some)
         if batch.cursor is None:
             break
         cursor, done, count = batch.cursor, done + len(batch.versions), count + len(problems)
