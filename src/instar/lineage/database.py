@@ -30,8 +30,9 @@ __all__ = ["Database", "add_missing", "add_one", "insert", "lock", "open_databas
 T = TypeVar("T")
 
 _ATTEMPTS: Final = 12
-# Serialization failure, deadlock, and a table that was dropped since we looked: the old layout.
-_RETRIED: Final = {"40001", "40P01", "42P01"}
+# Serialization failure, deadlock, and what changed since we looked: a table was dropped (the old layout), or
+# a row that nobody referred to was deleted by retention, or is referred to now.
+_RETRIED: Final = {"40001", "40P01", "42P01", "23503"}
 _BUSY_SECONDS: Final = 60
 _MOST_LOCKS: Final = 200
 _EVERYTHING: Final = 0x696E737461  # the lock that stands for all others

@@ -1,15 +1,16 @@
 """Retention: what was superseded before a time goes, a few rows at a time, while the service goes on.
 
 The current version of a dataset always stays, and so does whatever was current at that time or is newer.
-Schema versions go when no dataset version refers to them any more.
+Schema versions go when no dataset version refers to them any more. Each kind of row is walked through once.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import and_, delete, exists, or_, select
+from sqlalchemy import and_, delete, exists, literal, or_, select, tuple_
 from sqlalchemy.orm import aliased
 
 from instar.lineage.database import lock
@@ -27,10 +28,10 @@ from instar.lineage.models import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from uuid import UUID
 
-    from sqlalchemy import Connection, Select
+    from sqlalchemy import ColumnElement, Connection
 
     from instar.lineage.database import Database
 
@@ -56,6 +57,21 @@ class Retired:
         return asdict(self)
 
 
+@dataclass(frozen=True)
+class _Kind:
+    """Rows of one table that may go, and in which order they are looked at, which is that of an index."""
+
+    name: str
+    row: Any
+    old: Sequence[ColumnElement[bool]]
+    order: Sequence[Any]
+    remove: Callable[[Connection, Sequence[Any]], None]
+    locked: str | None = None  # the column that says what nobody may change meanwhile
+
+    def select(self, *conditions: ColumnElement[bool]) -> Any:  # noqa: ANN401 -- a select of a whole table
+        return select(self.row.__table__).where(*self.old, *conditions).order_by(*self.order)
+
+
 def retire(
     database: Database,
     before: int,
@@ -65,32 +81,96 @@ def retire(
 ) -> Retired:
     """Delete what was superseded before a time, in transactions of a few rows; `report` hears of each."""
     done = Retired()
-    steps: list[tuple[str, Callable[[Connection], int]]] = [
-        ("dataset_versions", lambda connection: _retire_versions(connection, before, batch)),
-        ("reads", lambda connection: _retire_reads(connection, before, batch)),
-        ("runs", lambda connection: _retire_runs(connection, before, batch)),
-        (
-            "job_versions",
-            lambda connection: _delete_unused(connection, _unused_job_versions(), JobVersionRow, batch),
-        ),
-        ("events", lambda connection: _delete_unused(connection, _old_events(before), EventRow, batch)),
-        (
-            "observed_schemas",
-            lambda connection: _delete_unused(connection, _unseen(), ObservedSchemaRow, batch),
-        ),
-        (
-            "facet_contents",
-            lambda connection: _delete_unused(connection, _unused_facets(), FacetContentRow, batch),
-        ),
-    ]
-    for name, step in steps:
+    for kind in _kinds(before):
+        after: tuple[Any, ...] | None = None
         while True:
-            count = database.write(step)
-            setattr(done, name, getattr(done, name) + count)
+            count, after = database.write(partial(_retire_some, kind=kind, after=after, batch=batch))
+            setattr(done, kind.name, getattr(done, kind.name) + count)
             report(done)
-            if count < batch:
+            if after is None:
                 break
     return done
+
+
+def _retire_some(
+    connection: Connection, kind: _Kind, after: tuple[Any, ...] | None, batch: int
+) -> tuple[int, tuple[Any, ...] | None]:
+    """Delete rows that follow one; return how many, and where to go on or None."""
+    following = [tuple_(*kind.order) > tuple_(*map(literal, after))] if after is not None else []
+    found = connection.execute(kind.select(*following).limit(batch)).all()
+    still = found
+    if found and kind.locked is not None:
+        lock(connection, {getattr(one, kind.locked) for one in found})
+        # An event, or somebody else's retention, may have been faster.
+        still = connection.execute(kind.select(kind.row.uuid.in_([one.uuid for one in found]))).all()
+    if still:
+        kind.remove(connection, still)
+    end = tuple(getattr(found[-1], column.key) for column in kind.order) if len(found) == batch else None
+    return len(still), end
+
+
+def _kinds(before: int) -> list[_Kind]:
+    """Return what goes, each before that to which it refers."""
+    version, read, run = DatasetVersionRow, RunInputRow, RunRow
+    event, facet = EventRow, FacetContentRow
+    job, seen = JobVersionRow, ObservedSchemaRow
+    return [
+        _Kind(
+            "dataset_versions",
+            version,
+            (
+                version.created_at < before,
+                or_(
+                    version.current_at.is_(None),
+                    and_(version.current_at < before, _superseded(version, version.current_at, before)),
+                ),
+            ),
+            (version.created_at, version.uuid),
+            _remove_versions,
+            "dataset_uuid",
+        ),
+        # Reads of versions that stay still say how a schema was seen.
+        _Kind(
+            "reads",
+            read,
+            (read.at < before, _superseded(read, read.at, before)),
+            (read.at, read.uuid),
+            partial(_remove_owners, row=read),
+            "dataset_uuid",
+        ),
+        _Kind(
+            "runs",
+            run,
+            (run.updated_at < before, _unused(run, version.run_uuid), _unused(run, read.run_uuid)),
+            (run.updated_at, run.uuid),
+            partial(_remove_owners, row=run),
+            "uuid",
+        ),
+        _Kind(
+            "job_versions", job, (_unused(job, run.job_version_uuid),), (job.uuid,), partial(_remove, row=job)
+        ),
+        _Kind(
+            "events",
+            event,
+            (event.event_time < before,),
+            (event.event_time, event.uuid),
+            partial(_remove, row=event),
+        ),
+        _Kind(
+            "observed_schemas",
+            seen,
+            (_unused(seen, read.observed_uuid),),
+            (seen.uuid,),
+            partial(_remove, row=seen),
+        ),
+        _Kind(
+            "facet_contents",
+            facet,
+            (_unused(facet, FacetRow.content_uuid),),
+            (facet.uuid,),
+            partial(_remove, row=facet),
+        ),
+    ]
 
 
 def _superseded(row: Any, moment: Any, before: int) -> Any:  # noqa: ANN401 -- columns of either table
@@ -101,75 +181,27 @@ def _superseded(row: Any, moment: Any, before: int) -> Any:  # noqa: ANN401 -- c
     )
 
 
-def _retire_versions(connection: Connection, before: int, batch: int) -> int:
-    row = DatasetVersionRow
-    old = or_(
-        row.current_at.is_(None),
-        and_(row.current_at < before, _superseded(row, row.current_at, before)),
-    )
-    columns = (row.uuid, row.dataset_uuid, row.declared_schema_version_uuid, row.dataset_schema_version_uuid)
-    wanted = select(*columns).where(row.created_at < before, old).order_by(row.created_at).limit(batch)
-    found = connection.execute(wanted).all()
-    lock(connection, {one.dataset_uuid for one in found})
-    uuids = [one.uuid for one in found]
-    connection.execute(delete(FacetRow).where(FacetRow.owner_uuid.in_(uuids)))
-    connection.execute(delete(row).where(row.uuid.in_(uuids)))
+def _unused(row: Any, reference: Any) -> Any:  # noqa: ANN401 -- a table, and a column of another
+    return ~exists().where(reference == row.uuid)
+
+
+def _remove(connection: Connection, found: Sequence[Any], row: Any) -> None:  # noqa: ANN401 -- a table
+    connection.execute(delete(row).where(row.uuid.in_([one.uuid for one in found])))
+
+
+def _remove_owners(connection: Connection, found: Sequence[Any], row: Any) -> None:  # noqa: ANN401 -- a table
+    """Delete rows and their facets."""
+    connection.execute(delete(FacetRow).where(FacetRow.owner_uuid.in_([one.uuid for one in found])))
+    _remove(connection, found, row)
+
+
+def _remove_versions(connection: Connection, found: Sequence[Any]) -> None:
+    """Delete versions, and the schemas that only they had."""
+    _remove_owners(connection, found, DatasetVersionRow)
     counts: dict[UUID, int] = {}
     for one in found:
         counts[one.dataset_uuid] = counts.get(one.dataset_uuid, 0) - 1
     for dataset_uuid, count in sorted(counts.items()):
         count_versions(connection, dataset_uuid, count)
-    schemas = {uuid for one in found for uuid in one[2:]}
-    refresh_schema_versions(connection, schemas)
-    return len(uuids)
-
-
-def _retire_reads(connection: Connection, before: int, batch: int) -> int:
-    """Delete reads of versions that were superseded: those of the others still say how a schema was seen."""
-    row = RunInputRow
-    old = select(row.uuid, row.dataset_uuid).where(row.at < before, _superseded(row, row.at, before))
-    found = connection.execute(old.order_by(row.at).limit(batch)).all()
-    lock(connection, {one.dataset_uuid for one in found})
-    uuids = [one.uuid for one in found]
-    connection.execute(delete(FacetRow).where(FacetRow.owner_uuid.in_(uuids)))
-    connection.execute(delete(row).where(row.uuid.in_(uuids)))
-    return len(uuids)
-
-
-def _retire_runs(connection: Connection, before: int, batch: int) -> int:
-    """Delete runs that ended, and of which nothing is left."""
-    row = RunRow
-    unused = (
-        ~exists().where(DatasetVersionRow.run_uuid == row.uuid),
-        ~exists().where(RunInputRow.run_uuid == row.uuid),
-    )
-    old = select(row.uuid).where(row.updated_at < before, *unused).order_by(row.updated_at).limit(batch)
-    uuids = list(connection.scalars(old))
-    lock(connection, uuids)
-    connection.execute(delete(FacetRow).where(FacetRow.owner_uuid.in_(uuids)))
-    connection.execute(delete(row).where(row.uuid.in_(uuids), *unused))
-    return len(uuids)
-
-
-def _unused_job_versions() -> Select[Any]:
-    return select(JobVersionRow.uuid).where(~exists().where(RunRow.job_version_uuid == JobVersionRow.uuid))
-
-
-def _old_events(before: int) -> Select[Any]:
-    return select(EventRow.uuid).where(EventRow.event_time < before)
-
-
-def _unseen() -> Select[Any]:
-    used = exists().where(RunInputRow.observed_uuid == ObservedSchemaRow.uuid)
-    return select(ObservedSchemaRow.uuid).where(~used)
-
-
-def _unused_facets() -> Select[Any]:
-    used = exists().where(FacetRow.content_uuid == FacetContentRow.uuid)
-    return select(FacetContentRow.uuid).where(~used)
-
-
-def _delete_unused(connection: Connection, unused: Select[Any], row: Any, batch: int) -> int:  # noqa: ANN401 -- a table
-    uuids = list(connection.scalars(unused.limit(batch)))
-    connection.execute(delete(row).where(row.uuid.in_(uuids)))
-    return len(uuids)
+    schemas = {one.declared_schema_version_uuid for one in found}
+    refresh_schema_versions(connection, schemas | {one.dataset_schema_version_uuid for one in found})

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from sqlalchemy import select
+import pytest
+from sqlalchemy import event as listening
+from sqlalchemy import func, select
 
-from instar.lineage.models import DatasetVersionRow, SchemaVersionRow
+from instar.lineage import open_database, retention
+from instar.lineage.database import lock
+from instar.lineage.models import DatasetRow, DatasetVersionRow, SchemaVersionRow
 from instar.lineage.queries.datasets import list_versions, show_dataset
 from instar.lineage.queries.names import load_dataset
 from instar.lineage.queries.rows import Page
 from instar.lineage.retention import retire
-from testbed.lineage import dataset, run_event
+from testbed.lineage import dataset, new_postgres_url, run_event
 from tests.lineage import dump, send
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from instar.lineage import Database
+    from testbed.servers import PostgresServer
 
 START = 1_767_225_600_000_000  # 2026
 
@@ -64,3 +71,81 @@ def test_retention_that_has_nothing_to_do_changes_nothing(database: Database) ->
     assert dump(database) == before
     with database.reading() as connection:
         assert len(list(connection.scalars(select(DatasetVersionRow.uuid)))) == 2
+
+
+# PostgreSQL lets others write between the moment in which retention looks and the one in which it deletes
+
+
+@pytest.fixture
+def served(postgres: PostgresServer) -> Iterator[Database]:
+    """Open an empty database of PostgreSQL."""
+    with open_database(new_postgres_url(postgres)) as database:
+        yield database
+
+
+def _before_locking(monkeypatch: pytest.MonkeyPatch, work: Callable[[], object]) -> None:
+    """Let something happen when retention has chosen its first rows."""
+    todo = [work]
+
+    def wait_and_lock(*given: Any) -> None:  # noqa: ANN401 -- as the real one
+        while todo:
+            todo.pop()()
+        lock(*given)
+
+    monkeypatch.setattr(retention, "lock", wait_and_lock)
+
+
+def _versions(database: Database) -> tuple[int, int]:
+    """Return how many versions there are, counted and as the dataset says."""
+    with database.reading() as connection:
+        counted = connection.scalar(select(func.count()).select_from(DatasetVersionRow))
+        return counted or 0, connection.scalar(select(DatasetRow.version_count)) or 0
+
+
+def test_a_version_that_becomes_current_meanwhile_stays(
+    served: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A run that completes after all keeps what it wrote, with its schema."""
+    send(served, run_event("START", 1, 1, outputs=[dataset("x", "a int")]))
+    complete = run_event("COMPLETE", 2, 1, outputs=[dataset("x", "a int, b int")])
+    _before_locking(monkeypatch, lambda: send(served, complete))
+    assert retire(served, START + 60_000_000).dataset_versions == 0
+    with served.reading() as connection:
+        shown = show_dataset(connection, load_dataset(connection, "db", "x"))
+    assert [field["name"] for field in shown["fields"]] == ["a", "b"]
+    assert shown["currentVersion"] is not None
+
+
+def test_two_retentions_at_once_count_what_they_delete_once(
+    served: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two services with the same database may both have the option."""
+    for run in range(1, 6):
+        send(served, run_event("COMPLETE", run, run, outputs=[dataset("x", f"c{run} int")]))
+    _before_locking(monkeypatch, lambda: retire(served, START + 60_000_000))
+    assert retire(served, START + 60_000_000).dataset_versions == 0
+    assert _versions(served) == (1, 1)
+    with served.reading() as connection:
+        assert len(list(connection.scalars(select(SchemaVersionRow.uuid)))) == 1
+
+
+def test_a_facet_that_comes_back_while_it_is_deleted_is_kept(served: Database) -> None:
+    """What nothing referred to a moment ago is no longer deleted, and no event fails because of it."""
+    old = dataset("x", "a int", documentation={"description": "once"})
+    send(served, run_event("COMPLETE", 1, 1, outputs=[old]))
+    for run in (2, 3):
+        send(
+            served,
+            run_event("COMPLETE", run, run, outputs=[dataset("x", documentation={"description": "now"})]),
+        )
+    todo = [run_event("COMPLETE", 90, 9, outputs=[dataset("y", documentation={"description": "once"})])]
+
+    def note(_: object, __: object, statement: str, *___: object) -> None:
+        while todo and statement.startswith("DELETE FROM facet_contents"):
+            send(served, todo.pop())
+
+    listening.listen(served.engine, "before_cursor_execute", note)
+    retire(served, START + 60_000_000)
+    assert todo == []
+    with served.reading() as connection:
+        assert show_dataset(connection, load_dataset(connection, "db", "y"))["description"] == "once"
