@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import pytest
 from sqlalchemy import event as listening
 
+from instar.errors import EntityNotFoundError
+from instar.lineage.ids import dataset_id
+from instar.lineage.queries import names
 from testbed.lineage import dataset, run_event
 from tests.lineage import send
 
 if TYPE_CHECKING:
+    from uuid import UUID
+
     from instar.lineage import Database
 
 
@@ -43,3 +49,25 @@ def test_new_outputs_take_a_statement_each(database: Database) -> None:
         for size in (50, 150)
     )
     assert many - few <= 100
+
+
+def test_an_id_with_very_many_colons_is_read_in_few_ways(
+    database: Database, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two colons among hundreds could be anywhere; nobody is kept waiting by trying all pairs of them."""
+    send(database, run_event("COMPLETE", 1, 1, outputs=[dataset("a:b|x:y", "c:d int")]))
+    tried: list[str] = []
+
+    def counted(namespace: str, name: str) -> UUID:
+        tried.append(namespace)
+        return dataset_id(namespace, name)
+
+    monkeypatch.setattr(names, "dataset_id", counted)
+    with database.reading() as connection:
+        assert names.load_node(connection, "datasetField:a:b:x:y:c:d").field == "c:d"
+        assert {*tried} == {"a:b"}, "only namespaces that exist"
+        for colons in (150, 5000):
+            tried.clear()
+            with pytest.raises(EntityNotFoundError):
+                names.load_node(connection, "datasetField:a:b" + ":" * colons)
+            assert len(tried) <= 200

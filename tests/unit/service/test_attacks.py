@@ -171,7 +171,7 @@ def test_odd_queries_and_paths(attacked: Client) -> None:
     queries = (
         "limit=-1", "limit=99999999999999999999", "offset=9223372036854775807", "offset=9007199254740992",
         "limit=1.5", "limit=%00", "depth=-1", "depth=99999999999999999", "nodeId=%00", "nodeId=%ff",
-        "nodeId=dataset::", "nodeId=" + "a:" * 2000, "q=%25_%5c", "q=%00", "sort=x", "before=x",
+        "nodeId=dataset::", "nodeId=datasetField:" + "a:" * 2000, "q=%25_%5c", "q=%00", "sort=x", "before=x",
         "after=2026-01-01", "before=9999-12-31T23:59:59Z", "runId=%00", "runId=x", "withDownstream=maybe",
         "asOf=0001-01-01T00:00:00Z", "lastRunStates=X", "namespace=%00", "&".join(["limit=1"] * 2000),
         "page=99999999999999999999",

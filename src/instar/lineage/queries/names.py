@@ -13,6 +13,7 @@ from sqlalchemy import select
 from instar.errors import EntityNotFoundError, UsageError
 from instar.lineage.ids import dataset_id, job_id, namespace_id, run_uuid
 from instar.lineage.models import DatasetRow, JobRow, NamespaceRow, RunRow
+from instar.lineage.queries.rows import chunks
 
 if TYPE_CHECKING:
     from uuid import UUID
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["GraphNode", "find_dataset", "load_dataset", "load_job", "load_namespace", "load_node", "load_run"]
 
+_MOST_SPLITS: Final = 200
 _KINDS: Final = {"dataset": 2, "job": 2, "datasetField": 3}
 
 
@@ -69,7 +71,7 @@ def load_job(connection: Connection, namespace: str, name: str) -> UUID:
 
 def _find_child(connection: Connection, namespace: str, name: str) -> UUID | None:
     """Find a job by the name of its parent, a dot and its own name, as Marquez calls it."""
-    dots = [position for position, letter in enumerate(name) if letter == "."]
+    dots = _positions(name, ".")
     wanted = {job_id(namespace, name[dot + 1 :]): job_id(namespace, name[:dot]) for dot in dots}
     rows = connection.execute(select(JobRow.uuid, JobRow.parent_uuid).where(JobRow.uuid.in_(list(wanted))))
     return next((uuid for uuid, parent in rows if parent == wanted[uuid]), None)
@@ -101,26 +103,35 @@ def load_node(connection: Connection, node_id: str) -> GraphNode:
 
 
 def _find_node(connection: Connection, kind: str, words: str) -> GraphNode | None:
-    colons = [position for position, letter in enumerate(words) if letter == ":"]
+    colons = _positions(words, ":")
+    # Most readings begin with a namespace that does not exist, so there are few left to look up.
+    spaces = {namespace_id(words[:colon]): colon for colon in colons}
+    known = select(NamespaceRow.uuid).where(NamespaceRow.uuid.in_(list(spaces)))
+    firsts = [spaces[uuid] for uuid in connection.scalars(known)]
     if kind == "job":
-        jobs = [job_id(words[:colon], words[colon + 1 :]) for colon in colons]
+        jobs = [job_id(words[:first], words[first + 1 :]) for first in firsts]
         wanted = select(JobRow.uuid).where(JobRow.uuid.in_(jobs), JobRow.is_hidden.is_(False))
-        uuid = connection.scalar(wanted.limit(1))
+        uuid = connection.scalar(wanted.order_by(JobRow.uuid).limit(1))
         return GraphNode(kind, uuid) if uuid is not None else None
     readings: dict[UUID, str | None] = {}
-    if kind == "dataset":
-        readings = {dataset_id(words[:colon], words[colon + 1 :]): None for colon in colons}
-    else:
-        for first in colons:
-            for second in colons:
-                if first < second:
-                    dataset = dataset_id(words[:first], words[first + 1 : second])
-                    readings[dataset] = words[second + 1 :]
-    rows = connection.execute(
-        select(DatasetRow.uuid, DatasetRow.root_uuid).where(
-            DatasetRow.uuid.in_(list(readings)), DatasetRow.is_hidden.is_(False)
-        )
-    ).all()
+    for first in firsts:
+        if kind == "dataset":
+            readings[dataset_id(words[:first], words[first + 1 :])] = None
+            continue
+        for second in colons:
+            if first < second:
+                readings[dataset_id(words[:first], words[first + 1 : second])] = words[second + 1 :]
+    found: list[tuple[UUID, UUID]] = []
+    for some in chunks(readings):
+        shown = (DatasetRow.uuid.in_(some), DatasetRow.is_hidden.is_(False))
+        rows = connection.execute(select(DatasetRow.uuid, DatasetRow.root_uuid).where(*shown))
+        found += [(uuid, root) for uuid, root in rows]
     # If several exist, the longest name of a dataset is meant: the rest is the shortest field.
-    best = min(rows, key=lambda row: (len(readings[row[0]] or ""), row[0]), default=None)
+    best = min(found, key=lambda row: (len(readings[row[0]] or ""), row[0]), default=None)
     return GraphNode(kind, best[1], readings[best[0]]) if best is not None else None
+
+
+def _positions(text: str, mark: str) -> list[int]:
+    """Return where a text may be split: names have a few such places, and only an attack has thousands."""
+    found = [position for position, letter in enumerate(text) if letter == mark]
+    return found if len(found) <= _MOST_SPLITS else []
