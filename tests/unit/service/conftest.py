@@ -1,7 +1,7 @@
 """A service on databases of both kinds."""
 
-from tests.lineage import database_url
+from tests.lineage import database, database_url
 from tests.servers import postgres
 from tests.service import service
 
-__all__ = ["database_url", "postgres", "service"]
+__all__ = ["database", "database_url", "postgres", "service"]

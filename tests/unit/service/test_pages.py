@@ -31,13 +31,15 @@ _CHROMIUM = shutil.which("chromium")
 _RUNS_THROUGH = """() => {
   const boxes = [...document.querySelectorAll("g.node")].map((node) => {
     const { e: x, f: y } = node.transform.baseVal.consolidate().matrix;
-    return { name: node.getAttribute("aria-label"), x, y };
+    const { width, height } = node.querySelector("rect.box").getBBox();
+    return { name: node.getAttribute("aria-label"), x, y, width, height };
   });
   const found = [];
   for (const edge of document.querySelectorAll("path.edge")) {
     for (let at = 5; at < edge.getTotalLength() - 5; at += 5) {
       const { x, y } = edge.getPointAtLength(at);
-      const inside = (box) => x > box.x + 2 && x < box.x + 178 && y > box.y + 2 && y < box.y + 38;
+      const inside = (box) =>
+        x > box.x + 2 && x < box.x + box.width - 2 && y > box.y + 2 && y < box.y + box.height - 2;
       found.push(...boxes.filter(inside));
     }
   }
@@ -114,7 +116,8 @@ def test_a_page_escapes_names_and_forbids_what_is_not_its_own(site: str) -> None
     assert "&lt;img" in found.text
     assert "<img" not in found.text
     assert "default-src 'none'" in found.headers["content-security-policy"]
-    for path in ("/dataset?ns=db&name=no", "/nowhere", "/static/../site.py", "/?page=x", "/?kind=x"):
+    bad = ("/dataset?ns=db&name=no", "/nowhere", "/static/../site.py", "/?page=x", "/?kind=x", "/?sort=x")
+    for path in (*bad, "/graph.json?kind=job&ns=jobs&name=no", "/graph.json"):
         answer = httpx.get(f"{site}{path}")
         assert answer.status_code in {400, 404}, path
         assert "Traceback" not in answer.text
@@ -153,8 +156,11 @@ def _shot(page: Page, name: str) -> None:
 
 def test_people_find_datasets_among_ten_thousand_with_the_keyboard(page: Page, site: str) -> None:
     """`/` searches, j and Enter choose, and pages of results can be turned."""
+    page.goto(f"{site}/?sort=latest")
+    assert page.locator("#results a").first.inner_text() == _EVIL, "what was seen last is first"
     page.goto(site)
     assert "10,0" in page.inner_text("#count")
+    assert page.inner_text(".tabs a[aria-current] >> nth=0").startswith("All 10,0")
     page.click("a[rel=next]")
     assert "Page 2" in page.inner_text(".pages")
     page.keyboard.press("/")
@@ -178,7 +184,7 @@ def test_the_graph_can_be_dragged_and_followed(page: Page, site: str) -> None:
     assert all(float(end[0]) < float(end[-2]) for end in ends), "edges go from left to right"
     assert page.evaluate(_RUNS_THROUGH) == [], "an edge that is longer than others goes around nodes"
     before = page.locator("g.node.here").get_attribute("transform")
-    box = page.locator("g.node.here rect").bounding_box()
+    box = page.locator("g.node.here rect.box").bounding_box()
     assert box is not None
     page.mouse.move(box["x"] + 20, box["y"] + 10)
     page.mouse.down()
@@ -187,6 +193,18 @@ def test_the_graph_can_be_dragged_and_followed(page: Page, site: str) -> None:
     assert page.locator("g.node.here").get_attribute("transform") != before
     page.click("#fit")
     _shot(page, "lineage-dataset")
+    page.hover("g.node.here")
+    assert page.locator("g.node:not(.lit)").count() == 0, "everything leads to it, or comes from it"
+    page.hover("g.node:has-text('totals')")
+    assert page.locator("g.node:not(.lit)").count() == 2, "what the report has nothing to do with"
+    place = "document.querySelector('#graph svg').getAttribute('viewBox')"
+    seen = page.evaluate(place)
+    page.mouse.wheel(0, 10)
+    assert page.evaluate(place) == seen, "the wheel scrolls the page"
+    page.keyboard.down("Control")
+    page.mouse.wheel(0, -10)
+    page.keyboard.up("Control")
+    page.wait_for_function(f"{place} !== '{seen}'")
     page.locator("g.node.here").focus()
     page.keyboard.press("ArrowLeft")
     page.keyboard.press("Enter")
@@ -205,6 +223,10 @@ def test_the_difference_of_two_schemas_says_who_would_be_fenced(page: Page, site
     assert page.locator("#diff .added").count() == 1
     assert page.locator("#diff .removed").count() == 1
     assert "raw" in page.inner_text("#columns")
+    assert page.locator("#history .chip.added").all_inner_texts() == ["+ city"]
+    assert page.locator("#history .chip.removed").all_inner_texts() == ["\N{MINUS SIGN} zip"]
+    assert page.locator("#history .chip.changed").all_inner_texts() == ["~ id"]
+    assert "report" in page.inner_text("#fenced")
     page.locator("#diff").scroll_into_view_if_needed()
     _shot(page, "lineage-schema-diff")
     page.locator("input[name=old]").nth(0).check()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from sqlalchemy import Connection
 
-__all__ = ["column_graph"]
+__all__ = ["column_graph", "columns_of_node"]
 
 
 class _Column(NamedTuple):
@@ -38,7 +38,11 @@ class _Edge(NamedTuple):
 
 def column_graph(connection: Connection, node_id: str, depth: int, *, downstream: bool) -> Json:
     """Return the columns that the columns of a node are made from, and if asked those made from them."""
-    node = load_node(connection, node_id)
+    return columns_of_node(connection, load_node(connection, node_id), depth, downstream=downstream)
+
+
+def columns_of_node(connection: Connection, node: GraphNode, depth: int, *, downstream: bool) -> Json:
+    """Return the same for a node that was found already."""
     if node.version is not None and downstream:
         raise UsageError("what is made from one version of a dataset is not known: leave out withDownstream")
     edges: set[_Edge] = set()

@@ -25,7 +25,9 @@ if TYPE_CHECKING:
 
     from sqlalchemy import ColumnElement, Connection
 
-__all__ = ["Window", "lineage_graph", "upstream_runs"]
+    from instar.lineage.queries.names import GraphNode
+
+__all__ = ["Window", "graph_of_node", "lineage_graph", "upstream_runs"]
 
 MAX_NODES: Final = 20_000
 
@@ -101,7 +103,11 @@ class _Walk:
 
 def lineage_graph(connection: Connection, node_id: str, depth: int, window: Window) -> Json:
     """Return the graph around a dataset or a job."""
-    node = load_node(connection, node_id)
+    return graph_of_node(connection, load_node(connection, node_id), depth, window)
+
+
+def graph_of_node(connection: Connection, node: GraphNode, depth: int, window: Window) -> Json:
+    """Return the graph around a node that was found already."""
     if node.kind == "datasetField":
         raise UsageError("a column has no place in this graph: ask /column-lineage")
     walk = _Walk(connection, window)

@@ -16,14 +16,22 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from starlette.responses import Response
 
 from instar.errors import InstarError, NotFoundError, UsageError, disposition
+from instar.lineage.queries.alerts import list_alerts
 from instar.lineage.queries.catalog import search
 from instar.lineage.queries.datasets import list_versions, show_dataset
-from instar.lineage.queries.graph import Window, lineage_graph
+from instar.lineage.queries.graph import Window, graph_of_node
 from instar.lineage.queries.jobs import show_job
-from instar.lineage.queries.names import load_dataset, load_job
+from instar.lineage.queries.names import GraphNode, load_dataset, load_job
 from instar.lineage.queries.rows import Page
 from instar.lineage.queries.runs import list_runs
 from instar.lineage.queries.schemas import diff_schema_versions, list_schema_versions
+from instar.service.pages.figures import (
+    columns_around,
+    latest_states,
+    run_bars,
+    schema_steps,
+    show_duration,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,7 +50,13 @@ _MAX_NODES: Final = 400
 _DEPTHS: Final = (2, 4, 8, 20)
 _KINDS: Final = {"": None, "datasets": "DATASET", "jobs": "JOB"}
 _PROMISES: Final = {"backward": "every schema can read what was written", "full": "no reader is fenced"}
-_STATIC: Final = {"style.css": "text/css", "graph.js": "text/javascript", "page.js": "text/javascript"}
+_SORTS: Final = {"name": "NAME", "latest": "UPDATE_AT"}
+_STATIC: Final = {
+    "style.css": "text/css",
+    "graph.js": "text/javascript",
+    "page.js": "text/javascript",
+    "icon.svg": "image/svg+xml",
+}
 _HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     "img-src 'self' data:; base-uri 'none'; form-action 'self'; frame-ancestors 'none'",
@@ -65,6 +79,7 @@ class Site:
         )
         self.templates.globals["link"] = _link
         self.templates.filters["moment"] = _moment
+        self.templates.filters["duration"] = show_duration
         self.pages: dict[str, Callable[[Connection, Query], Response]] = {
             "/": self._home,
             "/dataset": self._dataset,
@@ -103,7 +118,7 @@ class Site:
         )
 
     def _render(self, template: str, status: int = 200, **values: Any) -> Response:  # noqa: ANN401 -- of pages
-        values = {"query": {"q": "", "kind": ""}, "signed": self.needs_token, **values}
+        values = {"query": {"q": "", "kind": "", "sort": "name"}, "signed": self.needs_token, **values}
         text = self.templates.get_template(template).render(**values)
         return Response(text, status, _HEADERS, media_type="text/html; charset=utf-8")
 
@@ -113,13 +128,31 @@ class Site:
         kind = query.get("kind", "")
         if kind not in _KINDS:
             raise UsageError("kind is datasets or jobs")
+        sort = query.get("sort", "name")
+        if sort not in _SORTS:
+            raise UsageError("sort is name or latest")
         at = _number(query.get("page"), 1)
         text = query.get("q", "")
         page = Page(_PAGE, (at - 1) * _PAGE)
-        found = search(connection, text, page, kind=_KINDS[kind], sort="NAME")
-        last = max(1, -(-found["totalCount"] // _PAGE))
-        asked = {"q": text, "kind": kind}
-        return self._render("home.html", title="Lineage", found=found, query=asked, at=at, last=last)
+        found = search(connection, text, page, kind=_KINDS[kind], sort=_SORTS[sort])
+        states = latest_states(connection, found["results"])
+        for number, one in enumerate(found["results"]):
+            one["state"] = states.get(number)
+        counts = {
+            other: found["totalCount"]
+            if other == kind
+            else search(connection, text, Page(0), kind=_KINDS[other])["totalCount"]
+            for other in _KINDS
+        }
+        return self._render(
+            "home.html",
+            title="Lineage",
+            found=found,
+            query={"q": text, "kind": kind, "sort": sort},
+            counts=counts,
+            at=at,
+            last=max(1, -(-found["totalCount"] // _PAGE)),
+        )
 
     def _dataset(self, connection: Connection, query: Query) -> Response:
         root = load_dataset(connection, query.get("ns", ""), query.get("name", ""))
@@ -135,32 +168,43 @@ class Site:
             title=dataset["name"],
             dataset=dataset,
             schemas=schemas,
+            steps=schema_steps(schemas["schemaVersions"]),
             chosen=(old, new),
             diff=diff,
             fenced=sorted({one["path"] for one in diff["changes"] if one["fencesReaders"]}) if diff else [],
             promise=_PROMISES.get(dataset["compatibility"], ""),
             versions=list_versions(connection, root, Page(_RECENT)),
-            node=f"dataset:{dataset['namespace']}:{dataset['name']}",
-            near=_near(connection, f"dataset:{dataset['namespace']}:{dataset['name']}"),
+            columns=columns_around(connection, root, dataset),
+            alerts=list_alerts(connection, Page(1), root),
+            node=_node_id("dataset", dataset),
+            near=_near(connection, GraphNode("dataset", root), dataset),
             depths=_DEPTHS,
         )
 
     def _job(self, connection: Connection, query: Query) -> Response:
         uuid = load_job(connection, query.get("ns", ""), query.get("name", ""))
         job = show_job(connection, uuid)
+        runs = list_runs(connection, uuid, Page(_RECENT))
         return self._render(
             "job.html",
             title=job["name"],
             job=job,
-            runs=list_runs(connection, uuid, Page(_RECENT)),
-            node=f"job:{job['namespace']}:{job['name']}",
-            near=_near(connection, f"job:{job['namespace']}:{job['name']}"),
+            runs=runs,
+            bars=run_bars(runs["runs"]),
+            node=_node_id("job", job),
+            near=_near(connection, GraphNode("job", uuid), job),
             depths=_DEPTHS,
         )
 
     def _graph(self, connection: Connection, query: Query) -> Response:
         depth = min(_number(query.get("depth"), 2), _DEPTHS[-1])
-        graph = lineage_graph(connection, query.get("node", ""), depth, Window())["graph"]
+        names = query.get("ns", ""), query.get("name", "")
+        node = (
+            GraphNode("job", load_job(connection, *names))
+            if query.get("kind") == "job"
+            else GraphNode("dataset", load_dataset(connection, *names))
+        )
+        graph = graph_of_node(connection, node, depth, Window())["graph"]
         nodes = [
             {
                 "id": node["id"],
@@ -180,17 +224,23 @@ class Site:
         return Response(msgspec.json.encode(shown), headers=_HEADERS, media_type="application/json")
 
 
-def _near(connection: Connection, node: str) -> dict[str, list[tuple[str, str, str]]]:
+def _node_id(kind: str, shown: dict[str, Any]) -> str:
+    return f"{kind}:{shown['namespace']}:{shown['name']}"
+
+
+def _near(
+    connection: Connection, node: GraphNode, shown: dict[str, Any]
+) -> dict[str, list[tuple[str, str, str]]]:
     """Return what is one step before and after a node, for those without JavaScript."""
-    graph = lineage_graph(connection, node, 1, Window())["graph"]
-    known = {one["id"]: one for one in graph}
+    graph = graph_of_node(connection, node, 1, Window())["graph"]
+    here = _node_id(node.kind, shown)
+    after = {edge["destination"] for one in graph if one["id"] == here for edge in one["outEdges"]}
     found: dict[str, list[tuple[str, str, str]]] = {"before": [], "after": []}
     for other in graph:
-        links = {edge["destination"] for edge in other["outEdges"]}
         entry = (other["type"].lower(), other["data"]["namespace"], other["data"]["name"])
-        if node in links:
+        if here in {edge["destination"] for edge in other["outEdges"]}:
             found["before"].append(entry)
-        if node in known and other["id"] in {edge["destination"] for edge in known[node]["outEdges"]}:
+        if other["id"] in after:
             found["after"].append(entry)
     return found
 

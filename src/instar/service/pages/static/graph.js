@@ -4,7 +4,8 @@
   const place = document.getElementById("graph");
   if (!place) return;
   const SVG = "http://www.w3.org/2000/svg";
-  const WIDTH = 180, HEIGHT = 40, ACROSS = 240, DOWN = 58;
+  const WIDTH = 214, HEIGHT = 46, ACROSS = 274, DOWN = 62;
+  const HINT = matchMedia("(pointer: coarse)").matches ? "drag, pinch to zoom" : "drag, Ctrl and wheel to zoom";
   const tools = place.querySelector(".tools"), note = document.getElementById("graph-note");
   const depth = document.getElementById("depth");
   const here = place.dataset.node;
@@ -16,7 +17,16 @@
     if (parent) parent.append(element);
     return element;
   };
-  const cut = (text, length) => (text.length > length ? "…" + text.slice(1 - length) : text);
+
+  // Write a text, and cut its beginning until it fits: the end of a name says more.
+  function write(attributes, words, room, parent) {
+    const element = make("text", attributes, parent);
+    element.textContent = words;
+    for (let rest = [...words]; rest.length && element.getComputedTextLength() > room;) {
+      rest = rest.slice(Math.max(1, Math.floor(rest.length * (1 - room / element.getComputedTextLength()))));
+      element.textContent = "…" + rest.join("");
+    }
+  }
 
   // A node stands to the right of all that it comes from, and as near as possible to what it goes to. Edges that
   // close a circle do not count. An edge that passes columns has a place of its own in each, between the nodes.
@@ -102,16 +112,19 @@
       const line = make("path", { class: "edge", "marker-end": "url(#arrow)" }, svg);
       const update = () => line.setAttribute("d", path(byId.get(from), via, byId.get(to)));
       update();
-      return { from, to, update };
+      return { from, to, update, line };
     });
     for (const node of nodes) {
-      const failed = node.state === "FAILED" ? " failed" : "";
-      const group = make("g", { class: `node ${node.kind}${node.id === here ? " here" : ""}${failed}`, tabindex: 0,
-        role: "link", "aria-label": `${node.kind} ${node.name}` }, svg);
-      make("rect", { width: WIDTH, height: HEIGHT, rx: node.kind === "job" ? 3 : 14 }, group);
-      make("text", { x: 12, y: 17 }, group).textContent = cut(node.name, 22);
-      make("text", { x: 12, y: 32, class: "small" }, group).textContent =
-        (node.state ? node.state.toLowerCase() + " · " : "") + cut(node.namespace, 24);
+      const state = node.state ? node.state.toLowerCase() : "";
+      const group = make("g", { class: `node ${node.kind} ${state}${node.id === here ? " here" : ""}`, tabindex: 0,
+        role: "link", "aria-label": `${node.kind} ${node.name}${state && `, ${state}`}` }, svg);
+      make("rect", { class: "box", width: WIDTH, height: HEIGHT, rx: node.kind === "job" ? 7 : 15 }, group);
+      make("rect", { class: "badge", x: 8, y: 8, width: 30, height: 30, rx: node.kind === "job" ? 5 : 9 }, group);
+      make("use", { href: `#i-${node.kind}`, x: 13, y: 13, width: 20, height: 20 }, group);
+      write({ x: 46, y: 20 }, node.name, WIDTH - 58, group);
+      if (state) make("circle", { class: "dot", cx: 50, cy: 32, r: 3.5 }, group);
+      write({ x: state ? 58 : 46, y: 35.5, class: "small" }, state ? `${state} · ${node.namespace}` : node.namespace,
+        WIDTH - (state ? 70 : 58), group);
       make("title", {}, group).textContent = `${node.kind} ${node.name}\n${node.namespace}`;
       const move = () => {
         group.setAttribute("transform", `translate(${node.x},${node.y})`);
@@ -123,12 +136,38 @@
       group.addEventListener("keydown", (event) => {
         if (event.key === "Enter") location.href = node.href;
         if (event.key.startsWith("Arrow")) { event.preventDefault(); focusNext(node, event.key); }
+        if (event.key === "+" || event.key === "-") zoom(event.key === "-" ? 1.25 : 1 / 1.25);
       });
+      for (const name of ["pointerenter", "focus"]) group.addEventListener(name, () => follow(node.id, lines));
+      for (const name of ["pointerleave", "blur"]) group.addEventListener(name, () => follow(null, lines));
     }
     svg.addEventListener("pointerdown", press);
-    svg.addEventListener("wheel", (event) => { event.preventDefault(); zoom(event.deltaY > 0 ? 1.15 : 1 / 1.15); },
-      { passive: false });
+    svg.addEventListener("wheel", (event) => {  // without a key, the wheel scrolls the page as everywhere
+      if (!event.ctrlKey && !event.metaKey) return;
+      event.preventDefault();
+      zoom(event.deltaY > 0 ? 1.15 : 1 / 1.15, event);
+    }, { passive: false });
     fit();
+  }
+
+  // Light up what leads to a node and what it leads to.
+  function follow(id, lines) {
+    svg.classList.toggle("following", id !== null);
+    const lit = new Set([id]), marked = new Set();
+    for (const [start, end] of [["from", "to"], ["to", "from"]]) {
+      const waiting = [id], seen = new Set(waiting);
+      while (waiting.length) {
+        const at = waiting.pop();
+        for (const one of lines) {
+          if (one[start] !== at) continue;
+          marked.add(one);
+          lit.add(one[end]);
+          if (!seen.has(one[end])) { seen.add(one[end]); waiting.push(one[end]); }
+        }
+      }
+    }
+    for (const node of nodes) node.group.classList.toggle("lit", lit.has(node.id));
+    for (const one of lines) one.line.classList.toggle("lit", marked.has(one));
   }
 
   function focusNext(node, key) {
@@ -143,34 +182,53 @@
     if (best !== node && distance(best) < Infinity) best.group.focus();
   }
 
-  // A press that moves drags the node under it, or everything; one that does not follows the node.
+  const scale = () => Math.max(view.w / svg.clientWidth, view.h / svg.clientHeight);
+
+  // A press that moves drags the node under it, or everything; one that does not follows the node. Two fingers zoom.
+  const fingers = new Map();
   function press(event) {
     if (event.button !== 0) return;
     const node = nodes.find((one) => one.group.contains(event.target));
-    const scale = Math.max(view.w / svg.clientWidth, view.h / svg.clientHeight);
     const start = { x: event.clientX, y: event.clientY, nx: node?.x, ny: node?.y, vx: view.x, vy: view.y };
-    let moved = false;
+    fingers.set(event.pointerId, start);
+    let moved = fingers.size > 1;
     const drag = (now) => {
-      const dx = (now.clientX - start.x) * scale, dy = (now.clientY - start.y) * scale;
+      if (now.pointerId !== event.pointerId) return;
+      if (fingers.size > 1) {
+        const other = [...fingers].find(([id]) => id !== event.pointerId)[1], mine = fingers.get(event.pointerId);
+        const apart = (one) => Math.max(1, Math.hypot(one.x - other.x, one.y - other.y));
+        const to = { x: now.clientX, y: now.clientY };
+        moved = true;
+        zoom(apart(mine) / apart(to), { clientX: (to.x + other.x) / 2, clientY: (to.y + other.y) / 2 });
+        fingers.set(event.pointerId, to);
+        return;
+      }
+      const dx = (now.clientX - start.x) * scale(), dy = (now.clientY - start.y) * scale();
       if (Math.hypot(now.clientX - start.x, now.clientY - start.y) > 4) moved = true;
       if (!moved) return;
       if (node) { node.x = start.nx + dx; node.y = start.ny + dy; node.move(); }
       else { view.x = start.vx - dx; view.y = start.vy - dy; show(); }
     };
-    const drop = () => {
+    const drop = (now) => {
+      if (now.pointerId !== event.pointerId) return;
+      fingers.delete(event.pointerId);
       removeEventListener("pointermove", drag);
       removeEventListener("pointerup", drop);
       removeEventListener("pointercancel", drop);
-      if (node && !moved) location.href = node.href;
+      if (node && !moved && now.type === "pointerup") location.href = node.href;
     };
     addEventListener("pointermove", drag);
     addEventListener("pointerup", drop);
     addEventListener("pointercancel", drop);
   }
 
-  function zoom(factor) {
+  // Zoom around a pointer, or around the middle.
+  function zoom(factor, at) {
     const w = Math.min(20000, Math.max(200, view.w * factor)), h = view.h * (w / view.w);
-    view = { x: view.x + (view.w - w) / 2, y: view.y + (view.h - h) / 2, w, h };
+    const box = svg.getBoundingClientRect(), grow = scale();
+    const x = at ? 0.5 + ((at.clientX - box.x - box.width / 2) * grow) / view.w : 0.5;
+    const y = at ? 0.5 + ((at.clientY - box.y - box.height / 2) * grow) / view.h : 0.5;
+    view = { x: view.x + (view.w - w) * x, y: view.y + (view.h - h) * y, w, h };
     show();
   }
 
@@ -180,10 +238,10 @@
     view = { x, y, w: Math.max(300, Math.max(...xs) + WIDTH + 20 - x), h: Math.max(...ys) + HEIGHT + 20 - y };
     const narrowest = 0.8 * svg.clientWidth;  // a few nodes are not blown up
     if (view.w < narrowest) view = { ...view, x: view.x - (narrowest - view.w) / 2, w: narrowest };
-    const widest = 1.6 * svg.clientWidth, middle = nodes.find((node) => node.id === here);
-    if (view.w > widest && middle) {  // too small to read: show what is around the middle
-      const h = 1.6 * svg.clientHeight;
-      view = { x: middle.x + WIDTH / 2 - widest / 2, y: middle.y + HEIGHT / 2 - h / 2, w: widest, h };
+    const middle = nodes.find((node) => node.id === here), small = 1.5;
+    if (scale() > small && middle) {  // too small to read: show what is around the middle
+      const w = small * svg.clientWidth, h = small * svg.clientHeight;
+      view = { x: middle.x + WIDTH / 2 - w / 2, y: middle.y + HEIGHT / 2 - h / 2, w, h };
     }
     show();
   }
@@ -191,7 +249,7 @@
   async function load() {
     note.textContent = "loading …";
     try {
-      const query = new URLSearchParams({ node: here, depth: depth.value });
+      const query = new URLSearchParams({ kind: place.dataset.kind, ns: place.dataset.ns, name: place.dataset.name, depth: depth.value });
       const answer = await fetch(`/graph.json?${query}`);
       if (!answer.ok) throw new Error(`the service answered ${answer.status}`);
       const graph = await answer.json();
@@ -202,7 +260,7 @@
       nodes = graph.nodes;
       edges = graph.edges.map(([from, to]) => ({ from, to, via: [] }));
       if (nodes.length) { layOut(); draw(); }
-      note.textContent = `${nodes.length} ${nodes.length === 1 ? "node" : "nodes"}`;
+      note.textContent = `${nodes.length} ${nodes.length === 1 ? "node" : "nodes"} · ${HINT}`;
     } catch (error) {
       note.textContent = `The graph could not be loaded: ${error.message}.`;
     }
@@ -212,6 +270,11 @@
   depth.addEventListener("change", load);
   document.getElementById("smaller").addEventListener("click", () => zoom(1.25));
   document.getElementById("larger").addEventListener("click", () => zoom(1 / 1.25));
+  const tall = document.getElementById("tall");
+  tall.addEventListener("click", () => {
+    tall.setAttribute("aria-pressed", String(place.classList.toggle("tall")));
+    if (svg) fit();
+  });
   document.getElementById("fit").addEventListener("click", () => { if (svg) { layOut(); draw(); } });
   load();
 })();
