@@ -32,16 +32,22 @@ _PAUSE = 0.02
 
 
 def measure_backfill(url: str, mapping_rows: int, datasets: int, seconds: float) -> Section:
-    """Convert so many rows of the old layout while a client reads and writes."""
+    """Convert so many rows of the old layout, first alone and then while a client reads and writes."""
+    command = [sys.executable, "-m", "instar", "lineage", "backfill", "--db", url, "--json"]
     with open_database(url) as database:
         write_events(database, 1, datasets)
         add_versions(database, mapping_rows // COLUMNS - datasets)
         add_old_layout(database)
         forget_schema_versions(database)
+        database.engine.dispose()  # who is connected is company
+        start = time.monotonic()
+        subprocess.run(command, stdout=subprocess.DEVNULL, check=True)
+        alone = time.monotonic() - start
+        forget_schema_versions(database)
     with running(url) as client:
         numbers = itertools.count(20_000_000)
+        _probe(client, numbers, lambda start: time.monotonic() - start < min(seconds, 1))  # warm
         before = _probe(client, numbers, lambda start: time.monotonic() - start < seconds)
-        command = [sys.executable, "-m", "instar", "lineage", "backfill", "--db", url, "--json"]
         start = time.monotonic()
         with subprocess.Popen(command, stdout=subprocess.DEVNULL) as process:
             during = _probe(client, numbers, lambda _: process.poll() is None)
@@ -69,7 +75,8 @@ def measure_backfill(url: str, mapping_rows: int, datasets: int, seconds: float)
         },
         rows,
         [
-            f"{mapping_rows / took:,.0f} mapping rows per second, converted and compared in {took:,.0f} s",
+            f"{mapping_rows / alone:,.0f} mapping rows per second alone, with all checks, in {alone:,.0f} s",
+            f"{mapping_rows / took:,.0f} mapping rows per second beside the client, in {took:,.0f} s",
             f"{datasets:,} datasets with {COLUMNS} columns",
             "Client, service, backfill and PostgreSQL share the machine",
         ],
