@@ -54,7 +54,8 @@ def _fill(client: Client) -> None:
                   outputs=[here("clean/orders", "order_id bigint, customer string, city string, amount float",
                                 columnLineage=columns, documentation=checked)]),
         run_event("COMPLETE", 960, 5, job="report.daily", inputs=[here("clean/orders")],
-                  outputs=[here("marts/daily_revenue", "day date, revenue decimal")]),
+                  outputs=[here("marts/daily_revenue", "city string, revenue decimal",
+                                columnLineage=_made("clean/orders", city="city", revenue="amount"))]),
         run_event("FAIL", 990, 6, job="train.churn", inputs=[here("clean/orders"), here("raw/customers")],
                   outputs=[here("models/churn")]),
     )  # fmt: skip
@@ -74,8 +75,9 @@ def main() -> None:
         page.wait_for_selector("g.node.here")
         page.screenshot(path=IMAGES / "lineage-dataset.png", full_page=True)
         page.goto(client.url + RAW)
+        page.set_viewport_size({"width": 1000, "height": 900})
         page.locator("#history").screenshot(path=IMAGES / "lineage-schema-diff.png")
-        phone = browser.new_page(viewport={"width": 360, "height": 740}, color_scheme="dark")
+        phone = browser.new_page(viewport={"width": 360, "height": 740}, color_scheme="dark", has_touch=True)
         phone.goto(client.url + ORDERS)
         phone.wait_for_selector("g.node.here")
         phone.screenshot(path=IMAGES / "lineage-phone.png")

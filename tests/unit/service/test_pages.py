@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
 import threading
@@ -147,13 +146,6 @@ def page(browser: Browser) -> Iterator[Page]:
     assert problems == []
 
 
-def _shot(page: Page, name: str) -> None:
-    """Keep a picture where one is wanted."""
-    where = os.environ.get("INSTAR_SCREENSHOTS")
-    if where:
-        page.screenshot(path=f"{where}/{name}.png")
-
-
 def test_people_find_datasets_among_ten_thousand_with_the_keyboard(page: Page, site: str) -> None:
     """`/` searches, j and Enter choose, and pages of results can be turned."""
     page.goto(f"{site}/?sort=latest")
@@ -169,7 +161,6 @@ def test_people_find_datasets_among_ten_thousand_with_the_keyboard(page: Page, s
     page.wait_for_url("**q=orders**")
     page.keyboard.press("j")
     page.keyboard.press("j")
-    _shot(page, "lineage-search")
     page.keyboard.press("Enter")
     page.wait_for_selector("h1:has-text('orders')")
 
@@ -192,7 +183,6 @@ def test_the_graph_can_be_dragged_and_followed(page: Page, site: str) -> None:
     page.mouse.up()
     assert page.locator("g.node.here").get_attribute("transform") != before
     page.click("#fit")
-    _shot(page, "lineage-dataset")
     page.hover("g.node.here")
     assert page.locator("g.node:not(.lit)").count() == 0, "everything leads to it, or comes from it"
     page.hover("g.node:has-text('totals')")
@@ -211,7 +201,6 @@ def test_the_graph_can_be_dragged_and_followed(page: Page, site: str) -> None:
     page.wait_for_selector("h1:has-text('load orders')")
     assert page.locator("#runs .state.failed").count() == 1
     assert page.locator("#runs .state.completed").count() == 2
-    _shot(page, "lineage-job")
 
 
 def test_the_difference_of_two_schemas_says_who_would_be_fenced(page: Page, site: str) -> None:
@@ -228,7 +217,6 @@ def test_the_difference_of_two_schemas_says_who_would_be_fenced(page: Page, site
     assert page.locator("#history .chip.changed").all_inner_texts() == ["~ id"]
     assert "report" in page.inner_text("#fenced")
     page.locator("#diff").scroll_into_view_if_needed()
-    _shot(page, "lineage-schema-diff")
     page.locator("input[name=old]").nth(0).check()
     page.locator("input[name=new]").nth(0).check()
     page.click("button:has-text('Compare')")
@@ -253,5 +241,4 @@ def test_pages_fit_a_phone_in_the_dark(browser: Browser, site: str) -> None:
     assert phone.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(20, 22, 26)"
     phone.goto(f"{site}/dataset?ns=db&name=orders")
     phone.wait_for_selector("g.node.here")
-    _shot(phone, "lineage-phone")
     phone.close()
