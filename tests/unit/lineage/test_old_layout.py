@@ -196,17 +196,19 @@ def test_a_backfill_that_was_killed_goes_on_where_it_was(early: Database, databa
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdin is not None
         assert process.stdout is not None
-        for done in (3, 6, 9):
-            assert int(process.stdout.readline()) == done
+        done = 0
+        for _ in range(3):
+            before, done = done, int(process.stdout.readline())
+            assert before < done <= before + 3, "a batch may be smaller than it could be"
             process.stdin.write("\n")
             process.stdin.flush()
         os.kill(process.pid, signal.SIGKILL)
     found = status(early)
     assert found["backfill"] == "converting"
-    assert 9 <= found["progress"]["versions"] < 40
+    assert done <= found["progress"]["versions"] < 40
     first: list[int] = []
     found = backfill(early, batch=3, report=lambda progress: first.append(progress.done))
-    assert first[0] > 9
+    assert first[0] > done
     assert found["progress"] == {"versions": 40, "total": 40, "converted": 30, "mismatches": 0}
     early.close()
 

@@ -60,7 +60,7 @@ def test_people_sign_in_with_a_token_and_a_cookie_opens_the_pages_alone(
         assert asked.status_code == 401
         assert 'action="/sign-in"' in asked.text
         assert 'value="/dataset?ns=db&amp;name=x"' in asked.text
-        assert client.get("/graph.json?node=dataset:db:x").status_code == 401
+        assert client.get("/graph.json?ns=db&name=x").status_code == 401
         assert client.get("/static/style.css").status_code == 200
         for token in ("", "x" * 20, WRITE):
             refused = client.post("/sign-in", data={"token": token, "next": "/"})
