@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
@@ -127,12 +128,25 @@ KINDS: Final[Mapping[str, Callable[[Session], None]]] = {
     "write": _write,
 }
 
+_ALONE: Final = {"write", "cached"}
+"""Kinds of which two would get in each other's way."""
+_LONGEST_SECONDS: Final = 600
+
 
 def run_queries(session: Session, turns: Iterable[Turn]) -> Counter[str]:
-    """Run queries of kinds that are drawn, and return how many of each."""
+    """Run queries of kinds that are drawn, up to sixteen at once, and return how many of each."""
     done: Counter[str] = Counter()
     for turn in turns:
-        kind = turn.random.choice(list(KINDS))
-        KINDS[kind](session)
-        done[kind] += 1
+        kinds = turn.random.choices(list(KINDS), k=turn.random.choice((1, 1, 4, 16)))
+        pool = ThreadPoolExecutor(len(kinds))
+        try:
+            running = {pool.submit(KINDS[kind], session): kind for kind in kinds if kind not in _ALONE}
+            for query, kind in running.items():
+                query.result(timeout=_LONGEST_SECONDS)  # one that waits for ever is a fault
+                done[kind] += 1
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
+        for kind in _ALONE.intersection(kinds):
+            KINDS[kind](session)
+            done[kind] += 1
     return done
