@@ -54,8 +54,11 @@ class Merge:
     def execute(self) -> Commit:
         """Apply the clauses, in one commit.
 
-        A row of the table that several rows of the data match raises `UsageError`, if there is a clause for
-        it. Data of this process needs no JVM: what cannot be told of a row without Spark then raises
+        A row of the table that is to be updated, and that clauses apply to with several rows of the data,
+        raises `UsageError`; one that is only deleted may match any number, if the data is not a Spark frame.
+        Rows that match none are all added, also those that have the same key.
+
+        Data of this process needs no JVM: what cannot be told of a row without Spark then raises
         `UsageError`. A Spark frame is merged there, under its session's settings.
         """
         check_clauses(self._log.load().history.latest, self._on, self._clauses)

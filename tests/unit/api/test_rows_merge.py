@@ -12,6 +12,7 @@ import instar
 from instar.errors import ColumnNotFoundError, DataMismatchError, UsageError
 from instar.parts import PartLimits
 from instar.schema import arrow_schema
+from tests.merges import LAYOUT, draw_clauses, draw_rows, merged, with_clauses
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -156,7 +157,7 @@ def test_merges_that_cannot_be_meant_are_refused(store: Store) -> None:
     with pytest.raises(UsageError):
         table.merge(data, on="id")
     with pytest.raises(UsageError, match="more than one row"):
-        table.merge(data, on=["id"]).when_matched_delete().execute()
+        table.merge(data, on=["id"]).when_matched_update().execute()
     with pytest.raises((ColumnNotFoundError, UsageError)):
         table.merge(data.slice(1), on=["id"]).when_matched_delete("sauce.id = 1").execute()
     assert table.state.seqno == 1
@@ -203,3 +204,57 @@ def test_random_merges_end_where_a_model_does(store: Store) -> None:
         assert rows_of(table) == seen[table.upper - 1]
     for as_of, expected in seen.items():
         assert rows_of(table, as_of) == expected
+
+
+@pytest.mark.parametrize("seed", range(15))
+def test_a_merge_comes_to_what_its_clauses_say(store: Store, seed: int) -> None:
+    """Whatever is null, there twice on either side, or gets another key; ambiguous ones change nothing."""
+    random = Random(seed)
+    table = store.create_table("t", "k bigint, j string, v bigint")
+    model = draw_rows(random, 12)
+    table.append(given(table, *model))
+    for _ in range(3):
+        data, clauses = draw_rows(random, 6), draw_clauses(random)
+        on = random.choice([[0], [0, 1]])
+        merge = table.merge(given(table, *data), on=[LAYOUT.names[at] for at in on])
+        try:
+            model = merged(model, data, on, clauses)
+        except UsageError:
+            with pytest.raises(UsageError, match="more than one row"):
+                with_clauses(merge, clauses).execute()
+        else:
+            with_clauses(merge, clauses).execute()
+        assert rows_of(table) == sorted(model, key=repr)
+
+
+def test_a_condition_is_asked_only_of_rows_that_are_left(store: Store) -> None:
+    """So a clause can keep a later one from rows that it would fail for."""
+    table = accounts(store)
+    merge = table.merge(pa.table({"id": [0, 1]}), on=["id"])
+    fails = "10 / target.id > 1"
+    with pytest.raises(UsageError):
+        merge.when_matched_delete(fails).execute()
+    merge.when_matched_update({"name": "'zero'"}, condition="target.id = 0").when_matched_delete(
+        fails
+    ).execute()
+    assert [row[:2] for row in rows_of(table)][:2] == [(0, "zero"), (2, "n2")]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [None, None],
+        pa.array([7, 8], pa.uint64()),
+        pa.array([7, 8], pa.uint8()),
+        [{"id": 1, "amount": 7}, {"id": 20, "amount": None}],
+        [{"id": 1, "amount": 7.0}, {"id": 20, "amount": None}],
+    ],
+)
+def test_a_merge_takes_what_an_append_takes(store: Store, values: Any) -> None:  # noqa: ANN401 -- any data
+    """Columns of nulls, unsigned numbers, and numbers of Python that are whole."""
+    table, other = accounts(store), store.create_table("other", "id int, amount bigint")
+    dicts = isinstance(values, list) and isinstance(values[0], dict)
+    data = values if dicts else pa.table({"id": [1, 20], "amount": values, "nobody": pa.nulls(2)})
+    table.merge(data, on=["id"]).when_matched_update().when_not_matched_insert().execute()
+    other.append(data if dicts else data.drop_columns(["nobody"]))
+    assert [(row[0], row[2]) for row in rows_of(table) if row[0] in {1, 20}] == rows_of(other)

@@ -11,6 +11,7 @@ import pytest
 import instar
 from instar.errors import ConflictError, CorruptTableError, DataMismatchError, UsageError
 from instar.table import PartWriter
+from tests.tables import small_numbers
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -171,6 +172,58 @@ def test_appends_of_other_keys_do_not_disturb(store: Store, monkeypatch: pytest.
     table.delete("k = 2")
     assert len(meddled) == 2
     assert rows_of(table) == [(1,), (2,)]  # what was added after the delete had looked
+
+
+@pytest.mark.parametrize("own", [True, False])
+def test_many_appends_and_rollups_do_not_disturb(
+    store: Store, monkeypatch: pytest.MonkeyPatch, own: bool
+) -> None:
+    """What came meanwhile is told from what was there, also where a rollup has put both into chunks."""
+    table = store.create_table("t", "k int, v int", key=["k"])
+    table.append(pa.table({"k": pa.array([1, 2], pa.int32())}))
+    tries: list[int] = []
+
+    def meddle() -> None:
+        other = table if own else store.table("t")
+        tries.append(len(tries))
+        for at in range(20):
+            other.append(pa.table({"k": pa.array([1000 * len(tries) + at], pa.int32())}))
+
+    before_commit(monkeypatch, meddle, times=100)
+    with small_numbers():
+        table.upsert(pa.table({"k": pa.array([1], pa.int32()), "v": pa.array([7], pa.int32())}))
+        assert len(tries) == 1
+        table.delete("k < 3000")
+        assert len(tries) == 2
+    assert len(rows_of(table)) == 20
+
+
+@pytest.mark.parametrize("what", ["key", "value"])
+def test_what_a_rollup_has_folded_is_looked_at(
+    store: Store, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    """The same key, and a retraction by value, are noticed behind a rollup too."""
+    table = store.create_table("t", "k int", key=["k"])
+    table.append(pa.table({"k": pa.array([1, 2], pa.int32())}))
+    one = pa.table({"k": pa.array([1], pa.int32())})
+    tries: list[int] = []
+
+    def meddle() -> None:
+        tries.append(len(tries))
+        if what == "key":
+            table.append(one)
+        else:
+            table.apply(one.append_column("_diff", [[-1]]))
+        table._log.checkpoint()
+
+    before_commit(monkeypatch, meddle)
+    if what == "key":
+        table.upsert(one)
+        assert rows_of(table) == [(1,), (2,)]
+    else:
+        assert table.delete("k = 1").rows == 0
+        assert rows_of(table) == [(2,)]
+    assert len(tries) == 1
 
 
 def test_deletes_of_one_part_at_once_take_each_row_once(

@@ -11,10 +11,10 @@ from pyspark.sql.types import StructType
 
 from instar.parts import column_stats
 from instar.schema import Primitive, arrow_type, format_path
-from instar.table.read.snapshot import plan_keys
+from instar.table.read.snapshot import KeyBounds, plan_keys
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping
+    from collections.abc import Collection
 
     from pyspark.sql import Column, DataFrame
     from pyspark.sql.types import DataType
@@ -32,7 +32,7 @@ _BOUNDED: Final = {*_INTEGERS, "string", "date", "timestamp", "timestamp_ntz"}
 
 def plan_keys_of(
     data: DataFrame, services: Services, plan: SnapshotPlan, key: Collection[int]
-) -> tuple[SnapshotPlan, Mapping[int, FieldStats]]:
+) -> tuple[SnapshotPlan, KeyBounds]:
     """Leave out the parts that can have no row with a key of the data; return also the bounds of the keys.
 
     `key` are the ids of the fields that a key is in. What the data has in another type says nothing.
@@ -46,15 +46,16 @@ def plan_keys_of(
     }
     ends = [end(key_column(data, path)) for path in fields for end in (F.min, F.max, _count_nulls)]
     rows, *found = data.agg(F.count("*"), *ends).toArrow().columns
-    keys = {}
+    keys: dict[int, FieldStats] = {}
     for low, high, nulls, field in zip(found[::3], found[1::3], found[2::3], fields.values(), strict=True):
-        bounds = pa.chunked_array([*low.chunks, *high.chunks], low.type)
+        limits = pa.chunked_array([*low.chunks, *high.chunks], low.type)
         try:
-            known = column_stats(bounds.cast(arrow_type(field.type)))
+            known = column_stats(limits.cast(arrow_type(field.type)))
         except pa.ArrowException:
             continue  # what does not fit is refused with the rows
         keys[field.id] = replace(known, nulls=nulls[0].as_py())
-    return plan_keys(services.chunks, plan, keys, rows[0].as_py()), keys
+    bounds = KeyBounds(keys, rows[0].as_py())
+    return plan_keys(services.chunks, plan, bounds), bounds
 
 
 def key_column(data: DataFrame, path: tuple[str, ...]) -> Column:

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
-from instar.errors import ConflictError, UsageError
 from instar.parts import DIFF
 from instar.schema import Schema
 from instar.schema.paths import quote_name
@@ -23,8 +22,17 @@ from instar.spark.problems import expression_errors
 from instar.spark.write.keys import plan_keys_of
 from instar.spark.write.store import FrameRows
 from instar.table.read.snapshot import plan_snapshot, resolve_reader
-from instar.table.write.merge import SOURCE, TARGET, When, check_clauses, check_given, default_values
-from instar.table.write.rows import RowChange, batches_since, change_rows
+from instar.table.write.merge import (
+    SOURCE,
+    TARGET,
+    When,
+    ambiguous_match,
+    check_clauses,
+    check_given,
+    check_nothing_added,
+    default_values,
+)
+from instar.table.write.rows import RowChange, change_rows
 from instar.table.write.update import check_settings
 from instar.table.write.upsert import check_keys_since
 
@@ -93,10 +101,10 @@ def merge_frame_into(
         check_given(Schema(tuple(key)), names)
         sweeps = any(clause.when is When.NOT_MATCHED_BY_SOURCE_DELETE for clause in clauses)
         plan = plan_snapshot(services.chunks, pin.state, resolve_reader(pin.state, None, None), None)
-        check: Callable[[TableState], None] = partial(_check_unchanged, pin.state)
+        check: Callable[[TableState], None] = partial(check_nothing_added, services.chunks, pin.state)
         if not sweeps:
-            plan, stats = plan_keys_of(data, services, plan, [field.id for field in key])
-            check = partial(check_keys_since, pin.state, stats)
+            plan, keys = plan_keys_of(data, services, plan, [field.id for field in key])
+            check = partial(check_keys_since, services.chunks, pin.state, keys)
         rows = _rows(spark, services, plan, pin)
         columns = [F.col(quote_name(field.name)) for field in latest.fields]
         target = rows.frame.select(F.struct(*columns).alias(TARGET), PART, ROW)
@@ -108,9 +116,7 @@ def merge_frame_into(
         ]
         pairs = _chosen(target.join(source, reduce(and_, same)), clauses, _MATCHED).localCheckpoint()
         if not pairs.groupBy(PART, ROW).count().where("count > 1").isEmpty():
-            raise UsageError(
-                "more than one row of the data has the same key as a row of the table: which one counts?"
-            )
+            raise ambiguous_match()
         absent = source.join(target, reduce(and_, same), "left_anti")
         new = _chosen(absent, clauses, {When.NOT_MATCHED_INSERT})
         gone = [pairs.select(f"{TARGET}.*", PART, ROW)]
@@ -176,9 +182,3 @@ def _change(plan: SnapshotPlan, gone: DataFrame, added: Sequence[DataFrame], lat
         return RowChange(None, positions)
     rows = reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), pieces)
     return RowChange(FrameRows(rows), positions, by_value=bool(plan.merge))
-
-
-def _check_unchanged(seen: TableState, current: TableState) -> None:
-    """Raise if rows were added meanwhile: they might have matched."""
-    if any(batch.parts or batch.chunks for batch in batches_since(seen, current)):
-        raise ConflictError(f"others have added rows to `{current.name}` meanwhile")

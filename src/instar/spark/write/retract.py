@@ -91,7 +91,7 @@ def upsert_frame(
     def replacement(pin: Pin) -> RowChange:
         state = pin.state
         whole = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
-        plan, stats = plan_keys_of(data, services, whole, state.key)
+        plan, bounds = plan_keys_of(data, services, whole, state.key)
         located = located_frame(spark, services, plan, pin)
         paths = key_paths(state)
         prefix = "_" * max(len(name) + 1 for name in located.columns)  # like no column's name
@@ -106,7 +106,7 @@ def upsert_frame(
 
         positions = positions_of(having_keys(located), plan)
         added = data.withColumn(DIFF, F.lit(1).cast("long"))
-        check = partial(check_keys_since, state, stats)
+        check = partial(check_keys_since, services.chunks, state, bounds)
         change = _taking(positions, spark, services, plan, pin, having_keys, added)
         return change._replace(check=check, writer=resolve(state) if evolution is not None else None)
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from instar.table.log.part_set import Mask, PartSet
 
 __all__ = [
+    "KeyBounds",
     "Reader",
     "SnapshotPlan",
     "check_fence",
@@ -58,6 +59,27 @@ class SnapshotPlan(NamedTuple):
     as_of: int
     scan: PartSet
     merge: PartSet
+
+
+class KeyBounds(NamedTuple):
+    """What is known of some keys: the bounds of leaves, by field, and how many keys there are."""
+
+    stats: Mapping[int, FieldStats]
+    rows: int
+
+    def fields(self, schema: Schema) -> list[Field]:
+        """Return the fields of a schema whose bounds tell whether a part may have one of the keys."""
+        return [field for field in stats_fields(schema) if field.id in self.stats]
+
+    def may_be_in(self, known: PartSet, schema: Schema) -> Mask:
+        """Tell which parts may have one of the keys: the bounds of none of these fields are apart."""
+        counts = pa.concat_arrays([known.rows, pa.array([self.rows], pa.int64())])
+        kept = np.ones(len(known), dtype=bool)
+        for field in self.fields(schema):
+            own = bounds_columns([self.stats[field.id]], field.type)
+            bounds = pa.concat_batches([known.bounds[field.id], own])
+            kept &= ~_apart(bounds, counts, len(kept))[:-1]
+        return kept
 
 
 def resolve_reader(state: TableState, schema: Schema | int | None, columns: Sequence[str] | None) -> Reader:
@@ -105,21 +127,13 @@ def plan_snapshot(chunks: ChunkReader, state: TableState, reader: Reader, as_of:
     return SnapshotPlan(state, reader, time, live.keep(scan), live.keep(visible & ~scan))
 
 
-def plan_keys(
-    chunks: ChunkReader, plan: SnapshotPlan, keys: Mapping[int, FieldStats], rows: int
-) -> SnapshotPlan:
-    """Leave out the parts that can have none of some keys, of which the bounds of each leaf are known.
+def plan_keys(chunks: ChunkReader, plan: SnapshotPlan, keys: KeyBounds) -> SnapshotPlan:
+    """Leave out the parts that can have none of some keys.
 
     Only of those that are scanned as they are: what is retracted elsewhere would not add up.
     """
-    fields = [field for field in stats_fields(plan.state.history.latest) if field.id in keys]
-    known = load_parts(chunks, plan.state, fields, ())
-    counts = pa.concat_arrays([known.rows, pa.array([rows], pa.int64())])
-    kept = np.ones(len(known), dtype=bool)
-    for field in fields:
-        own = bounds_columns([keys[field.id]], field.type)
-        bounds = pa.concat_batches([known.bounds[field.id], own])
-        kept &= ~_apart(bounds, counts, len(kept))[:-1]
+    known = load_parts(chunks, plan.state, keys.fields(plan.state.history.latest), ())
+    kept = keys.may_be_in(known, plan.state.history.latest)
     return plan._replace(scan=plan.scan.keep(kept[plan.scan.mask]))
 
 

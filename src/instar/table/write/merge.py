@@ -18,8 +18,9 @@ from pyroaring import BitMap
 
 from instar.errors import ConflictError, UsageError
 from instar.parts import conform, key_stats, open_stream, rank_rows
+from instar.parts.incoming import check_names
 from instar.parts.read import ROW
-from instar.schema import Field, Schema, Struct, arrow_schema, as_schema, format_path
+from instar.schema import Field, Schema, Struct, arrow_schema, format_path
 from instar.schema.paths import quote_name
 from instar.schema.schema import number_fields
 from instar.skipping import fields_needed
@@ -28,10 +29,11 @@ from instar.table.read.locate import merged_rows, narrow_reader
 from instar.table.read.locate_keys import find_keys, key_schema
 from instar.table.read.located import read_located
 from instar.table.read.rows import read_written
-from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
+from instar.table.read.snapshot import KeyBounds, plan_keys, plan_snapshot, resolve_reader
 from instar.table.read.values import Value
 from instar.table.write.retract import negated
-from instar.table.write.rows import RowChange, batches_since, change_rows
+from instar.table.write.rows import RowChange, change_rows, parts_since
+from instar.table.write.source import as_source
 from instar.table.write.store import LocalRows
 from instar.table.write.update import check_settings, set_columns, with_counts
 from instar.table.write.upsert import check_keys_since, with_diff
@@ -43,13 +45,24 @@ if TYPE_CHECKING:
 
     from instar.parts import ArrowData
     from instar.state import Place, TableState
+    from instar.table.log.manifest import ChunkReader
     from instar.table.log.pin import Pin
     from instar.table.log.table_log import Committed, TableLog
     from instar.table.read.located import LocatedRows
     from instar.table.read.snapshot import SnapshotPlan
     from instar.table.services import Services
 
-__all__ = ["Clause", "When", "check_clauses", "check_given", "default_values", "merge_local", "pair_schema"]
+__all__ = [
+    "Clause",
+    "When",
+    "ambiguous_match",
+    "check_clauses",
+    "check_given",
+    "check_nothing_added",
+    "default_values",
+    "merge_local",
+    "pair_schema",
+]
 
 TARGET, SOURCE = "target", "source"
 
@@ -121,6 +134,14 @@ def default_values(schema: Schema, names: Sequence[str]) -> dict[str, str]:
     }
 
 
+def ambiguous_match() -> UsageError:
+    """Return what to say where it is not known what a row is to become."""
+    return UsageError(
+        "more than one row of the data has the same key as a row of the table: which one counts? Nothing was "
+        "done; leave one row of each key in the data, or add conditions to the clauses"
+    )
+
+
 def pair_schema(latest: Schema, source: Schema) -> Schema:
     """Return the schema that expressions see: a struct of each row. The target's fields keep their ids."""
     ids = count(max(latest.field_ids()) + 1)
@@ -148,8 +169,9 @@ class _Merging:
         self._clauses = clauses
         self._now = services.clock()
         self._key = [self._latest.load_column(name).id for name in on]
-        source = as_schema(given.schema)
-        self._given = given.cast(arrow_schema(source))
+        check_given(key_schema(self._latest, self._key), {name.lower() for name in given.column_names})
+        check_names(list(given.schema), ())
+        self._given, source = as_source(given, self._latest)
         self._pair = pair_schema(self._latest, source)
         self._keys = self._given_keys()
 
@@ -157,15 +179,18 @@ class _Merging:
         """Work out what is retracted and what is added."""
         by_source = [it for it in self._clauses if it.when is When.NOT_MATCHED_BY_SOURCE_DELETE]
         stats = key_stats(self._keys, key_schema(self._latest, self._key), self._key)
+        keys = KeyBounds(stats, self._keys.num_rows)
         whole = plan_snapshot(
             self._services.chunks, self._state, resolve_reader(self._state, None, None), None
         )
-        plan = plan_keys(self._services.chunks, whole, stats, self._keys.num_rows)
+        plan = plan_keys(self._services.chunks, whole, keys)
         found = find_keys(self._services, plan, self._keys, self._key)
         here = read_located(self._services, self._state, found.positions, found.by_value)
-        partner, met = self._partners(here)
-        gone, added = self._matched(here, partner)
-        added += self._inserted(~met)
+        ours, theirs = self._matches(here)
+        gone, added = self._matched(here, ours, theirs)
+        absent = np.ones(self._given.num_rows, np.bool_)
+        absent[theirs] = False
+        added += self._inserted(absent)
         positions, values = gone.positions(), [gone.by_value()]
         if by_source:
             more, rows = self._unmatched(whole, found.positions, found.by_value, by_source)
@@ -175,53 +200,68 @@ class _Merging:
         values = [rows for rows in values if rows.num_rows]
         pieces = [*added, *(negated(rows) for rows in values)]
         changed = LocalRows(pa.concat_tables(pieces)) if pieces else None
-        check = _check_unchanged if by_source else check_keys_since
-        return RowChange(changed, positions, bool(values), partial(check, self._state, stats))
+        chunks = self._services.chunks
+        check = partial(check_keys_since, chunks, self._state, keys)
+        if by_source:
+            check = partial(check_nothing_added, chunks, self._state)
+        return RowChange(changed, positions, bool(values), check)
 
     def _given_keys(self) -> pa.Table:
         """Return the keys of the data, in the types of the table."""
         schema = key_schema(self._latest, self._key)
         names = {name.lower(): name for name in self._given.column_names}
-        check_given(schema, names)
         own = self._given.select([names[field.name.lower()] for field in schema.fields])
         return pa.Table.from_batches(conform(own, schema), schema=arrow_schema(schema)).combine_chunks()
 
-    def _partners(self, here: LocatedRows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.bool_]]:
-        """Return the row of the data that goes with each row found, and which of the data go with any."""
+    def _matches(self, here: LocatedRows) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """Return all pairs of a row that was found and a row of the data with its key, as their numbers."""
         schema = key_schema(self._latest, self._key)
         own = here.rows.select([self._latest.fields.index(field) for field in schema.fields])
         ranks = rank_rows(pa.concat_tables([own, self._keys]), schema, self._key)
         mine, given = np.split(ranks, [own.num_rows])
         order = np.argsort(given, kind="stable")
-        at = np.searchsorted(given[order], mine)
-        repeated = np.unique(given[order][1:][given[order][1:] == given[order][:-1]])
-        if np.isin(mine, repeated).any():
-            raise UsageError(
-                "more than one row of the data has the same key as a row of the table: which one counts?"
-            )
-        return order[at] if len(mine) else np.zeros(0, np.int64), np.isin(given, mine)
+        first, last = (np.searchsorted(given[order], mine, side) for side in ("left", "right"))
+        counts = last - first
+        ours = np.repeat(np.arange(len(mine)), counts)
+        theirs = np.arange(len(ours)) + np.repeat(first - (np.cumsum(counts) - counts), counts)
+        return ours, order[theirs]
 
     def _matched(
-        self, here: LocatedRows, partner: npt.NDArray[np.int64]
+        self, here: LocatedRows, ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]
     ) -> tuple[LocatedRows, list[pa.Table]]:
-        """Apply the clauses for rows that are in both."""
-        pairs = self._pairs(here.rows, self._given.take(pa.array(partner)))
-        left = np.ones(here.rows.num_rows, np.bool_)
-        taken = np.zeros(here.rows.num_rows, np.bool_)
+        """Apply the clauses for rows that are in both; a row that is to change may have one partner."""
+        rows = here.rows.take(pa.array(ours))
+        pairs = self._pairs(rows, self._given.take(pa.array(theirs)))
+        choice = self._choose(pairs, {When.MATCHED_UPDATE, When.MATCHED_DELETE})
+        times = np.bincount(ours[choice >= 0], minlength=here.rows.num_rows)
         added: list[pa.Table] = []
-        for clause in self._clauses:
-            if clause.when not in {When.MATCHED_UPDATE, When.MATCHED_DELETE}:
-                continue
-            chosen = left & self._holds(clause, pairs)
-            left &= ~chosen
-            taken |= chosen
+        for number, clause in enumerate(self._clauses):
+            chosen = choice == number
             if clause.when is When.MATCHED_UPDATE and chosen.any():
+                if (times[ours[chosen]] > 1).any():
+                    raise ambiguous_match()
                 mask = pa.array(chosen)
-                rows = set_columns(
-                    here.rows.filter(mask), self._latest, self._settings(clause), pairs.filter(mask)
+                changed = set_columns(
+                    rows.filter(mask), self._latest, self._settings(clause), pairs.filter(mask)
                 )
-                added.append(with_counts(rows, here.counts[chosen]))
-        return here.keep(taken), added
+                added.append(with_counts(changed, here.counts[ours[chosen]]))
+        return here.keep(times > 0), added
+
+    def _choose(
+        self, pairs: pa.Table, sort: set[When], left: npt.NDArray[np.bool_] | None = None
+    ) -> npt.NDArray[np.int64]:
+        """Return for each pair the number of the first clause of a sort that is for it, or -1.
+
+        A condition is asked only of pairs that no clause before it has taken.
+        """
+        choice = np.full(pairs.num_rows, -1)
+        remaining = np.arange(pairs.num_rows) if left is None else np.flatnonzero(left)
+        for number, clause in enumerate(self._clauses):
+            if clause.when in sort:
+                holds = self._holds(clause, pairs.take(pa.array(remaining)))
+                choice[remaining[holds]] = number
+                remaining = remaining[~holds]
+        return choice
 
     def _inserted(self, left: npt.NDArray[np.bool_]) -> list[pa.Table]:
         """Apply the clauses for rows of the data that the table lacks."""
@@ -229,18 +269,14 @@ class _Merging:
         absent = [pa.nulls(self._given.num_rows, field.type) for field in layout]
         nullable = pa.schema([field.with_nullable(True) for field in layout])  # noqa: FBT003 -- Arrow's own
         pairs = self._pairs(pa.Table.from_arrays(absent, schema=nullable), self._given)
+        choice = self._choose(pairs, {When.NOT_MATCHED_INSERT}, left)
         added: list[pa.Table] = []
-        for clause in self._clauses:
-            if clause.when is When.NOT_MATCHED_INSERT:
-                chosen = left & self._holds(clause, pairs)
-                left = left & ~chosen
-                for batch in self._batch(pairs.filter(pa.array(chosen))):
-                    settings = self._settings(clause).items()
-                    values = {
-                        self._latest.load_column(name).name: value.of(batch) for name, value in settings
-                    }
-                    rows = pa.Table.from_batches(conform(pa.table(values), self._latest), schema=layout)
-                    added.append(with_diff(rows, 1))
+        for number, clause in enumerate(self._clauses):
+            for batch in self._batch(pairs.filter(pa.array(choice == number))):
+                settings = self._settings(clause).items()
+                values = {self._latest.load_column(name).name: value.of(batch) for name, value in settings}
+                rows = pa.Table.from_batches(conform(pa.table(values), self._latest), schema=layout)
+                added.append(with_diff(rows, 1))
         return added
 
     def _unmatched(
@@ -334,7 +370,7 @@ def _struct_batch(batch: pa.RecordBatch) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays([struct], names=[TARGET])
 
 
-def _check_unchanged(seen: TableState, _: object, current: TableState) -> None:
+def check_nothing_added(chunks: ChunkReader, seen: TableState, current: TableState) -> None:
     """Raise if anything was added meanwhile: the data may not have it, and then it would have to go."""
-    if any(batch.parts or batch.chunks for batch in batches_since(seen, current)):
+    if parts_since(chunks, seen, current):
         raise ConflictError(f"others have added rows to `{current.name}` meanwhile")

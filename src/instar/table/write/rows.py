@@ -6,12 +6,15 @@ Rows may be in this process or on Spark: who stores them is up to them.
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.errors import ConflictError, UsageError, WriterFencedError
+from instar.state.chunk import PLACES, TIMES
 from instar.state.commands import check_token
 from instar.storage.backoff import pauses
+from instar.table.log.manifest import load_parts
 from instar.table.log.table_log import Committed
 from instar.table.write.append import PartWriter, Takes, begin_write
 from instar.table.write.evolving import Evolution, WriterSchema, resolve_writer
@@ -21,17 +24,19 @@ if TYPE_CHECKING:
 
     from pyroaring import BitMap
 
-    from instar.state import Batch, Place, TableState
+    from instar.schema import Field
+    from instar.state import Place, TableState
+    from instar.table.log.manifest import ChunkReader
+    from instar.table.log.part_set import PartSet
     from instar.table.log.pin import Pin
     from instar.table.log.table_log import TableLog
     from instar.table.services import Services
     from instar.table.write.store import Rows
 
-__all__ = ["ATTEMPTS", "RowChange", "WriteOptions", "append_rows", "batches_since", "change_rows"]
+__all__ = ["ATTEMPTS", "RowChange", "WriteOptions", "append_rows", "change_rows", "parts_since"]
 
 ATTEMPTS: Final = 5
-"""How often work is begun again at least, whatever time that takes."""
-"""How often a change that depends on what is there is worked out again before it is given up."""
+"""How often a change that depends on what is there is worked out at least, whatever time that takes."""
 
 
 class WriteOptions(NamedTuple):
@@ -116,7 +121,9 @@ def change_rows(
             if change.rows is not None and change.writer is None:
                 writer = resolve_writer(state, change.rows.schema, updates=True)
             write = PartWriter(services, log, state, write_id)
-            takes = Takes(change.positions, state.seqno, partial(_check_since, state, change))
+            takes = Takes(
+                change.positions, state.seqno, partial(_check_since, services.chunks, state, change)
+            )
             expected = state.upper if change.by_value else None
             try:
                 return write.write(change.rows, writer, updates=True, expected_upper=expected, takes=takes)
@@ -128,18 +135,29 @@ def change_rows(
     raise ConflictError(f"cannot {doing} `{log.name}`: others changed it each of {attempt} times. Try again.")
 
 
-def batches_since(seen: TableState, current: TableState) -> Sequence[Batch]:
-    """Return what was added since a state was seen; raise if it can no longer be told."""
-    if current.folded > seen.seqno:
-        raise ConflictError(f"cannot tell what was added to `{current.name}` since seqno {seen.seqno}")
-    return [batch for batch in current.tail if batch.header.seqno > seen.seqno]
+def parts_since(
+    chunks: ChunkReader, seen: TableState, current: TableState, fields: Sequence[Field] = ()
+) -> PartSet:
+    """Return the parts that came since a state was seen, with the bounds of fields of the latest schema.
+
+    Parts that came and were replaced meanwhile are not among them, but those in their place are.
+    """
+    folded = current.chunks if current.folded > seen.seqno else ()
+    later = replace(
+        current,
+        chunks=tuple(chunk for chunk in folded if chunk.last.batch > seen.seqno),
+        tail=tuple(batch for batch in current.tail if batch.header.seqno > seen.seqno),
+    )
+    found = load_parts(chunks, later, fields, (PLACES, TIMES))
+    return found.keep(found.columns[PLACES].column("batch").to_numpy() > seen.seqno)
 
 
-def _check_since(seen: TableState, change: RowChange, current: TableState) -> None:
+def _check_since(chunks: ChunkReader, seen: TableState, change: RowChange, current: TableState) -> None:
     """Raise if others have retracted by value since, which may be of rows that are to be retracted here."""
     if current.seqno == seen.seqno:
         return
-    for batch in batches_since(seen, current):
-        if change.positions and (batch.chunks or any(part.diff_min < 0 for part in batch.parts)):
+    if change.positions:
+        times = parts_since(chunks, seen, current).columns[TIMES]
+        if (times.column("diff_min").to_numpy() < 0).any():
             raise ConflictError(f"others have retracted rows of `{current.name}` by value meanwhile")
     change.check(current)

@@ -13,18 +13,16 @@ from instar.parts import DIFF, conform, key_stats, needed_types, open_stream
 from instar.parts.layout import path_to
 from instar.schema import arrow_schema, format_path
 from instar.table.read.locate_keys import find_keys, key_schema
-from instar.table.read.snapshot import plan_keys, plan_snapshot, resolve_reader
+from instar.table.read.snapshot import KeyBounds, plan_keys, plan_snapshot, resolve_reader
 from instar.table.write.evolving import Evolution, resolve_writer
 from instar.table.write.retract import negated
-from instar.table.write.rows import RowChange, batches_since, change_rows
+from instar.table.write.rows import RowChange, change_rows, parts_since
 from instar.table.write.store import LocalRows
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from instar.parts import ArrowData
-    from instar.state import Part, TableState
-    from instar.stats import FieldStats
+    from instar.state import TableState
+    from instar.table.log.manifest import ChunkReader
     from instar.table.log.pin import Pin
     from instar.table.log.table_log import Committed, TableLog
     from instar.table.services import Services
@@ -54,9 +52,9 @@ def upsert_local(
             writer = resolve_writer(state, given.schema, evolution=allowed)
         latest = state.history.latest if writer is None else writer.schema
         rows = pa.Table.from_batches(conform(given, latest), schema=arrow_schema(latest))
-        keys = key_stats(rows, latest, state.key)
+        keys = KeyBounds(key_stats(rows, latest, state.key), rows.num_rows)
         whole = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
-        plan = plan_keys(services.chunks, whole, keys, rows.num_rows)
+        plan = plan_keys(services.chunks, whole, keys)
         own = [latest.fields.index(field) for field in key_schema(latest, state.key).fields]
         found = find_keys(services, plan, rows.select(own), state.key)
         if found.repeated:
@@ -66,9 +64,8 @@ def upsert_local(
             pieces.append(negated(found.by_value))
         united = pa.concat_tables(pieces, promote_options="permissive") if rows.num_rows else None
         added = None if united is None else LocalRows(united)
-        return RowChange(
-            added, found.positions, len(pieces) > 1, partial(check_keys_since, state, keys), writer
-        )
+        check = partial(check_keys_since, services.chunks, state, keys)
+        return RowChange(added, found.positions, len(pieces) > 1, check, writer)
 
     return change_rows(services, log, "upsert into", replacing)
 
@@ -79,29 +76,11 @@ def evolving_by(evolution: Evolution, state: TableState, needs: pa.Schema) -> Ev
     return evolution._replace(needs=needs, fixed=fixed)
 
 
-def check_keys_since(seen: TableState, keys: Mapping[int, FieldStats], current: TableState) -> None:
+def check_keys_since(chunks: ChunkReader, seen: TableState, keys: KeyBounds, current: TableState) -> None:
     """Raise if somebody has meanwhile added rows that may have one of the keys."""
-    for batch in batches_since(seen, current):
-        if batch.chunks or not all(_is_apart(part, keys) for part in batch.parts):
-            raise ConflictError(f"others have added rows to `{current.name}` that may have the same keys")
-
-
-def _is_apart(part: Part, keys: Mapping[int, FieldStats]) -> bool:
-    """Whether a part can have none of some keys, for the bounds of a field are apart."""
-    return any(
-        (there := part.stats.get(field_id)) is not None and _are_apart(there, wanted)
-        for field_id, wanted in keys.items()
-    )
-
-
-def _are_apart(one: FieldStats, other: FieldStats) -> bool:
-    ends = (one.min, one.max, other.min, other.max)
-    if one.nulls != 0 and other.nulls != 0:
-        return False
-    if not (all(type(end) is int for end in ends) or all(type(end) is str for end in ends)):
-        return False
-    first, last, other_first, other_last = (end.encode() if isinstance(end, str) else end for end in ends)
-    return bool(last < other_first or other_last < first)
+    latest = current.history.latest
+    if keys.may_be_in(parts_since(chunks, seen, current, keys.fields(latest)), latest).any():
+        raise ConflictError(f"others have added rows to `{current.name}` that may have the same keys")
 
 
 def check_key(state: TableState) -> None:
