@@ -55,8 +55,8 @@ class Merge:
         """Apply the clauses, in one commit.
 
         A row of the table that is to be updated, and that clauses apply to with several rows of the data,
-        raises `UsageError`; one that is only deleted may match any number, if the data is not a Spark frame.
-        Rows that match none are all added, also those that have the same key.
+        raises `UsageError`; one that is only deleted may match any number. Rows that match none are all
+        added, also those that have the same key.
 
         Data of this process needs no JVM: what cannot be told of a row without Spark then raises
         `UsageError`. A Spark frame is merged there, under its session's settings.

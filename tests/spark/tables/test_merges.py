@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from random import Random
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -9,6 +10,7 @@ import pytest
 
 from instar.errors import UsageError
 from instar.schema import arrow_schema
+from tests.merges import LAYOUT, draw_clauses, draw_rows, merged, with_clauses
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,3 +67,36 @@ def test_spark_and_process_agree(store: Store, spark: SparkSession) -> None:
     twice = spark.sql("select 1 as k, 2 as v union all select 1, 3")
     with pytest.raises(UsageError, match="more than one row"):
         on_spark.merge(twice, on=["k"]).when_matched_update().execute()
+
+
+def test_a_merge_comes_to_what_its_clauses_say(store: Store, spark: SparkSession) -> None:
+    """Whatever is null, there twice on either side, or gets another key; also of rows without a place."""
+    random = Random(13)
+    table = store.create_table("random", "k bigint, j string, v bigint")
+    model = [*draw_rows(random, 12), *[(3, "a", 5)] * 3]
+    table.append(_arrow(model))
+    table.apply(_arrow(model[-1:]).append_column("_diff", [[-1]]))
+    model.pop()
+    done = refused = 0
+    while done < 6 or not refused:
+        data, clauses = draw_rows(random, 8), draw_clauses(random)
+        on = random.choice([[0], [0, 1]])
+        frame = spark.createDataFrame(_arrow(data))
+        merge = with_clauses(table.merge(frame, on=[LAYOUT.names[at] for at in on]), clauses)
+        try:
+            model = merged(model, data, on, clauses)
+        except UsageError:
+            refused += 1
+            with pytest.raises(UsageError, match="more than one row"):
+                merge.execute()
+        else:
+            done += 1
+            merge.execute()
+        assert rows_of(table) == sorted(model, key=repr)
+        if not model:
+            model = draw_rows(random, 12)
+            table.append(_arrow(model))
+
+
+def _arrow(rows: list[tuple[object, ...]]) -> pa.Table:
+    return pa.Table.from_pylist([dict(zip(LAYOUT.names, row, strict=True)) for row in rows], schema=LAYOUT)

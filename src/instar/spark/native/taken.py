@@ -2,9 +2,9 @@
 
 Files have numbers, and bits are in words of 64. The first word is the number of the first file, and one for
 each file follows: where its own words begin, or far behind the end if no row of it is retracted. These begin
-with an entry for each block of 4,096 rows: where, from there, the bits of the block begin. Blocks of which no
-row is retracted share one that is all zeros. So the words grow with what is retracted, and hardly with the
-files. They travel in the plan of a query, or with the files as the value of a partition column.
+with an entry for each block of 4,096 rows: where the bits of the block begin. Blocks of which no row is
+retracted share one that is all zeros. So the words grow with what is retracted, and hardly with the files.
+They travel in the plan of a query, or with the files as the value of a partition column.
 """
 
 from __future__ import annotations
@@ -55,17 +55,18 @@ def lay_out(numbers: Sequence[int], rows: Sequence[int], positions: Mapping[int,
     end = len(starts)
     for at, own in positions.items():
         starts[numbers[at] - first + 1] = end
-        pieces.append(_lay_out_file(own, rows[at]))
+        pieces.append(_lay_out_file(own, rows[at], end))
         end += len(pieces[-1]) // _BIG_ENDIAN.itemsize
     return b"".join([starts.tobytes(), *pieces])
 
 
-def _lay_out_file(positions: BitMap, rows: int) -> bytes:
+def _lay_out_file(positions: BitMap, rows: int, start: int) -> bytes:
+    """Return the words of one file, which begin at an index."""
     at = np.frombuffer(positions.to_array(), np.uint32).astype(np.int64)
     blocks, rank = np.unique(at // _BLOCK, return_inverse=True)
     count = -(-rows // _BLOCK)
-    entries = np.full(count, count, _BIG_ENDIAN)  # of zeros only
-    entries[blocks] = count + (np.arange(len(blocks)) + 1) * (_BLOCK // _WORD)
+    entries = np.full(count, start + count, _BIG_ENDIAN)  # of zeros only
+    entries[blocks] = start + count + (np.arange(len(blocks)) + 1) * (_BLOCK // _WORD)
     bits: npt.NDArray[np.bool_] = np.zeros((len(blocks) + 1) * _BLOCK, np.bool_)
     bits[(rank + 1) * _BLOCK + at % _BLOCK] = True
     return entries.tobytes() + np.packbits(bits).tobytes()
@@ -82,7 +83,7 @@ def leaving_in_plan(gateway: Gateway, data: bytes) -> Leaving:
     first = int(np.frombuffer(data, _BIG_ENDIAN, 1)[0])
     start = f"get({_WORDS}, cast({_NUMBER} - {first - 1} as int))"
     entry = f"get({_WORDS}, cast({start} + shiftright({_ROW}, 12) as int))"
-    word = f"get({_WORDS}, cast({start} + {entry} + (shiftright({_ROW}, 6) & {_BLOCK // _WORD - 1}) as int))"
+    word = f"get({_WORDS}, cast({entry} + (shiftright({_ROW}, 6) & {_BLOCK // _WORD - 1}) as int))"
     # As one text, which is one call into the JVM, where building it from columns takes hundreds.
     left = F.expr(f"not coalesce(shiftleft({word}, cast({_ROW} & {_WORD - 1} as int)) < 0, false)")
     return lambda frame: frame.withColumn(_WORDS, words).where(left).drop(_WORDS)
@@ -99,7 +100,7 @@ def leaving_with_files(gateway: Gateway) -> Leaving:
             "_first": "0",
             "_start": f"{_NUMBER} - _first + 1",
             "_entry": f"_start + shiftright({_ROW}, 12)",
-            "_word": f"_start + _entry + (shiftright({_ROW}, 6) & {_BLOCK // _WORD - 1})",
+            "_word": f"_entry + (shiftright({_ROW}, 6) & {_BLOCK // _WORD - 1})",
         }
         for name, at in steps.items():
             frame = frame.withColumn(name, word(at))

@@ -115,8 +115,7 @@ def merge_frame_into(
             for field in key
         ]
         pairs = _chosen(target.join(source, reduce(and_, same)), clauses, _MATCHED).localCheckpoint()
-        if not pairs.groupBy(PART, ROW).count().where("count > 1").isEmpty():
-            raise ambiguous_match()
+        pairs = _one_each(pairs, clauses)
         absent = source.join(target, reduce(and_, same), "left_anti")
         new = _chosen(absent, clauses, {When.NOT_MATCHED_INSERT})
         gone = [pairs.select(f"{TARGET}.*", PART, ROW)]
@@ -147,6 +146,19 @@ def _chosen(frame: DataFrame, clauses: Sequence[Clause], sort: set[When]) -> Dat
             condition = F.expr(clause.condition or "true")
             number = F.when(condition, F.lit(at)).otherwise(number)
     return frame.withColumn(_CLAUSE, number).where(F.col(_CLAUSE).isNotNull())
+
+
+def _one_each(pairs: DataFrame, clauses: Sequence[Clause]) -> DataFrame:
+    """Return pairs with each row of the table once: one that only goes may have several partners."""
+    updates = [at for at, clause in enumerate(clauses) if clause.when is When.MATCHED_UPDATE]
+    changes = F.bool_or(F.col(_CLAUSE).isin(updates)).alias("changes")
+    several = pairs.groupBy(PART, ROW).agg(F.count("*").alias("times"), changes).where("times > 1")
+    found = several.agg(F.count("*").alias("rows"), F.bool_or("changes").alias("changes")).first()
+    if found is None or not found["rows"]:
+        return pairs
+    if found["changes"]:
+        raise ambiguous_match()
+    return pairs.dropDuplicates([PART, ROW])
 
 
 def _values(clause: Clause, latest: Schema, given: Sequence[str]) -> list[Column]:
