@@ -85,6 +85,7 @@ class PartChoice(Numbered):
             return None  # metadata is not believed for more than skipping
         source = self._table.source
         if kind == "answer":
+            self._chosen.check()  # whether parts were rightly skipped, some of them
             fields = self._table.fields
             return find_answers(
                 source.chunks,

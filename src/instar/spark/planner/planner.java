@@ -182,6 +182,8 @@ class PlannedTable extends FileTable {
     final String identity;
     final String number;
     private final String name;
+    private final Set known = new HashSet();
+    private final Set apart = new HashSet();
     private volatile Choice whole;
 
     PlannedTable(Planner planner, String name, String identity, StructType schema, BiFunction python, String number) {
@@ -230,6 +232,22 @@ class PlannedTable extends FileTable {
         if (!filters.isEmpty()) return (Choice) python.apply(planner.question("choose", filters), filters);
         if (whole == null) whole = (Choice) python.apply(planner.question("choose", filters), filters);
         return whole;
+    }
+
+    /** Returns which columns have bounds that tell parts apart, of these and of those that were asked for before. */
+    synchronized Set tellsApart(StructType columns) {
+        List asked = new ArrayList();
+        for (int i = 0; i < columns.fields().length; i++) {
+            if (known.add(columns.fields()[i].name())) asked.add(columns.fields()[i].name());
+        }
+        if (!asked.isEmpty()) {
+            Map question = new HashMap();
+            question.put("kind", "apart");
+            question.put("columns", asked);
+            String told = (String) python.apply(planner.question(question, Planner.NOTHING), null);
+            apart.addAll(Arrays.asList((Object[]) told.split(" ")));
+        }
+        return apart;
     }
 
     /** Returns columns that Spark has pruned, with the ids and the rest that it forgets inside of structs. */
@@ -321,6 +339,7 @@ class PlannedScanBuilder implements SupportsPushDownRequiredColumns /*OF BUILDER
     private Seq filters = Planner.NOTHING;
     private Choice choice;
     private boolean decided;
+    private Aggregation asked;
     private Answer answer;
 
     PlannedScanBuilder(PlannedTable table) {
@@ -346,25 +365,30 @@ class PlannedScanBuilder implements SupportsPushDownRequiredColumns /*OF BUILDER
 
     /** Takes an aggregation over, if metadata has the whole answer. Spark asks if it has no filter left. */
     public boolean pushAggregation(Aggregation aggregation) {
+        if (asked != aggregation) answer = answered(aggregation);
+        asked = aggregation;
+        return answer != null;
+    }
+
+    private Answer answered(Aggregation aggregation) {
         String[] names = new String[aggregation.groupByExpressions().length];
         for (int i = 0; i < names.length; i++) {
             names[i] = column(aggregation.groupByExpressions()[i]);
-            if (names[i] == null) return false;
+            if (names[i] == null) return null;
         }
         AggregateFunc[] functions = aggregation.aggregateExpressions();
-        List asked = new ArrayList();
+        List texts = new ArrayList();
         for (int i = 0; i < functions.length; i++) {
             String own = function(functions[i]);
-            if (own == null) return false;
-            asked.add(own);
+            if (own == null) return null;
+            texts.add(own);
         }
         Map question = new HashMap();
         question.put("kind", "answer");
         question.put("groups", Arrays.asList((Object[]) names));
-        question.put("functions", asked);
+        question.put("functions", texts);
         Object found = ask(question);
-        answer = found == null ? null : new Answer(table.name(), (String) found);
-        return answer != null;
+        return found == null ? null : new Answer(table.name(), (String) found);
     }
 
     private static String function(AggregateFunc function) {
@@ -478,14 +502,13 @@ class PlannedScan implements SupportsReportStatistics /*OF SCANS*/ {
         return new PlannedBatch(this, left);
     }
 
-    /** Returns the columns that joins may prune by: all that have bounds. */
+    /** Returns the columns by which a join may prune: those that tell parts apart. */
     public NamedReference[] filterAttributes() {
         List names = new ArrayList();
         for (int i = 0; i < columns.fields().length; i++) {
-            StructField field = columns.fields()[i];
-            boolean nested = field.dataType() instanceof StructType || field.dataType() instanceof ArrayType
-                || field.dataType() instanceof MapType;
-            if (!nested) names.add(Expressions.column(field.name()));
+            if (table.tellsApart(columns).contains(columns.fields()[i].name())) {
+                names.add(Expressions.column(columns.fields()[i].name()));
+            }
         }
         return (NamedReference[]) names.toArray(new NamedReference[names.size()]);
     }

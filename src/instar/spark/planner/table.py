@@ -24,6 +24,7 @@ from instar.spark.planner.choice import PartChoice
 from instar.spark.planner.compiled import compiled_planner
 from instar.spark.planner.guards import fall_back, why_not
 from instar.spark.planner.numbered import Numbered
+from instar.table.read.answers import tells_apart
 from instar.table.read.audit import Skipping
 
 if TYPE_CHECKING:
@@ -80,8 +81,13 @@ class PlannedTable(Numbered):
 
     @relayed
     def apply(self, question: str, live: Any) -> Any:  # noqa: ANN401 -- answers a question of Java's
-        """Choose the parts that filters need, and say whether these are proved for every row of them."""
+        """Choose the parts that filters need, and say whether these are proved for every row of them.
+
+        Or say which columns tell parts apart, so that joins may prune by them.
+        """
         asked = json.loads(question)
+        if asked["kind"] == "apart":
+            return " ".join(self._apart(asked["columns"], asked["settings"]))
         filters = Filters.told(self.gateway, live, asked["filters"], asked["zone"])
         policy = self.policy(asked["settings"])
         chosen = self.source.choose(self.source.plan, filters, policy=policy)
@@ -91,6 +97,14 @@ class PlannedTable(Numbered):
             and self.source.is_certain(self.source.plan, filters, chosen.parts)
         )
         return PartChoice(self, chosen, filters, decided=proved).to_java(proved=proved)
+
+    def _apart(self, columns: Sequence[str], settings: Mapping[str, str]) -> list[str]:
+        """Return the columns by which it pays to prune; none, where everything is read anyway."""
+        if self.policy(settings).mode is not Skipping.ON:
+            return []
+        chunks, plan = self.source.chunks, self.source.plan
+        fields = [(name, self.fields[name]) for name in columns if name in self.fields]
+        return [name for name, field in fields if tells_apart(chunks, plan.state, plan.scan, field)]
 
     class Java:
         """What Java takes this for."""

@@ -36,6 +36,7 @@ __all__ = [
     "answer_extreme",
     "answer_groups",
     "first_parts",
+    "tells_apart",
     "top_parts",
 ]
 
@@ -55,6 +56,10 @@ _EXACT: Final = frozenset(
 )
 _REAL: Final = frozenset(["float", "double"])
 STRING: Final = Primitive("string")
+_MOST_MEASURED: Final = 100_000
+"""Of larger tables, any part that is not opened is worth it."""
+_SOME: Final = 1000
+_APART: Final = 0.5
 _WHOLE_BYTES: Final = BOUND_BYTES - 4
 """A text that was cut has more bytes than this: as many as fit, of whole characters."""
 
@@ -200,6 +205,28 @@ def _constant(known: _Known, field: Field) -> pa.Array | None:
     if not pc.all(pc.or_(empty, one)).as_py():
         return None
     return pc.if_else(empty, pa.scalar(None, low.type), low)
+
+
+def tells_apart(chunks: ChunkReader, state: TableState, parts: PartSet, field: Field) -> bool:
+    """Whether a value of a column is in the bounds of few parts, so that it pays to look which.
+
+    That is measured on some parts: by how many of all their bounds lie between the two of one part.
+    """
+    if len(parts) > _MOST_MEASURED:
+        return True
+    known = _load(chunks, state, parts, field) if isinstance(field.type, Primitive | Decimal) else None
+    if known is None or len(parts) < 2:  # noqa: PLR2004 -- of a single part, nothing is pruned
+        return False
+    some = pa.array(np.unique(np.linspace(0, len(parts) - 1, _SOME).astype(np.int64)))
+    low, high = _stored(known.low.take(some)), _stored(known.high.take(some))
+    has = pc.and_(pc.is_valid(low), pc.is_valid(high))
+    low, high = low.filter(has), high.filter(has)
+    if len(low) * 2 < len(some):
+        return False
+    ranks = pc.rank(pa.concat_arrays([low, high]), sort_keys="ascending", tiebreaker="dense").to_numpy()
+    ranks = ranks.astype(np.int64)
+    between = ranks[len(low) :] - ranks[: len(low)] + 1
+    return bool(between.mean() / ranks.max() <= _APART)
 
 
 def first_parts(parts: PartSet, rows: int) -> PartSet:
