@@ -285,6 +285,8 @@ class PlannedTable extends FileTable {
 
 /** Parts that metadata chose. Python holds which they are. */
 class Choice {
+    static final int MOST_KEPT = 20000;
+
     final String number;
     final long bytes;
     final long rows;
@@ -307,11 +309,12 @@ class Choice {
     /** Asks for something about these parts. */
     Object ask(String question, Object of) { return python.apply(question, of); }
 
-    /** Returns the files, which are checked each time, and listed once. */
+    /** Returns the files, which are checked each time, and listed once if they are not very many. */
     FileStatus[] files(Planner planner) {
         FileStatus[] known = files;
         String told = (String) ask(planner.question(known == null ? "files" : "check", Planner.NOTHING), null);
-        if (known == null) files = known = decoded(told);
+        if (known == null) known = decoded(told);
+        if (known.length <= MOST_KEPT) files = known;
         return known;
     }
 
