@@ -16,39 +16,20 @@ from tests.spark.skipping.grammar import make_filter
 from tests.spark.skipping.poison import COLUMNS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from pyspark.sql import DataFrame, SparkSession
 
     from instar import Store, Table
 
-PARTS, ROWS, FILTERS = 8, 4, 14
+PARTS, ROWS, FILTERS = 8, 4, 10
 
 
 @pytest.fixture
-def quick(planned: SparkSession) -> Iterator[SparkSession]:
-    """Return a session without code generation, which takes longer than the few rows here."""
-    names = {
-        "spark.sql.codegen.wholeStage": "false",
-        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
-        "spark.sql.adaptive.enabled": "false",
-    }
-    before = {name: planned.conf.get(name, None) for name in names}
-    for name, value in names.items():
-        planned.conf.set(name, value)
-    yield planned
-    for name, old in before.items():
-        if old is None:
-            planned.conf.unset(name)
-        else:
-            planned.conf.set(name, old)
-
-
-@pytest.fixture
-def poisoned(quick: SparkSession, store: Store) -> Table:
+def poisoned(planned: SparkSession, store: Store) -> Table:
     """Return a table of values that go wrong, with a dropped column, and one by another name."""
-    oracle.register(quick, oracle.make_parts(Random(19), PARTS, ROWS), "poisoned_rows")
-    rows = quick.table("poisoned_rows").toArrow()
+    oracle.register(planned, oracle.make_parts(Random(19), PARTS, ROWS), "poisoned_rows")
+    rows = planned.table("poisoned_rows").toArrow()
     then = {**COLUMNS, "i": "smallint", "gone": "int"}
     table = store.create_table("poisoned", ", ".join(f"then_{name} {type_}" for name, type_ in then.items()))
     table.append(
@@ -63,10 +44,10 @@ def poisoned(quick: SparkSession, store: Store) -> Table:
     return table
 
 
-def outcome(frame: DataFrame, text: str) -> list[str] | None:
-    """Return the rows for which a filter is true; None if it fails."""
+def outcome(frame: DataFrame, text: str) -> list[int] | None:
+    """Return a hash of each row that a filter is true for, as dates may not be Python's; None if it fails."""
     try:
-        return sorted(map(str, frame.where(text).collect()))
+        return sorted(row[0] for row in frame.where(text).selectExpr("xxhash64(*)").collect())
     except (PySparkException, Py4JJavaError):
         return None
 
@@ -82,9 +63,9 @@ def frames_of(spark: SparkSession, table: Table) -> dict[str, DataFrame]:
     return frames
 
 
-def test_random_filters_on_every_path(quick: SparkSession, poisoned: Table) -> None:
+def test_random_filters_on_every_path(planned: SparkSession, poisoned: Table) -> None:
     """Random filters over random parts give the same rows, or fail, planned or not, skipping or not."""
-    frames, luck = frames_of(quick, poisoned), Random(7)
+    frames, luck = frames_of(planned, poisoned), Random(7)
     some = 0
     for _ in range(FILTERS):
         text = str(make_filter(luck, luck.choice((1, 2, 2))))
@@ -107,10 +88,9 @@ QUESTIONS = (
 )
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_random_histories_on_every_path(quick: SparkSession, store: Store, seed: int) -> None:
+def test_random_histories_on_every_path(planned: SparkSession, store: Store) -> None:
     """Tables that were changed in every way answer the same on every path, at every step."""
-    luck = Random(seed)
+    luck = Random(1)
     table = store.create_table(
         "changed", "k int, v string, s struct<a int, b string>, l array<int>", key=["k"]
     )
@@ -132,12 +112,12 @@ def test_random_histories_on_every_path(quick: SparkSession, store: Store, seed:
             pa.table({"k": keys, "v": [f"v{number}"] * 4, "s": nested, "l": [[1], None, [], [2, 3]]})
         )
         step()
-        frames = frames_of(quick, table)
+        frames = frames_of(planned, table)
         for name, frame in frames.items():
             frame.createOrReplaceTempView(f"changed_{name}")
         for question in QUESTIONS if number % 2 else QUESTIONS[::2]:
             expected, *others = (
-                sorted(map(str, quick.sql(question.format(f"changed_{name}")).collect()))
+                sorted(map(str, planned.sql(question.format(f"changed_{name}")).collect()))
                 for name in ("all", "auto", "files")
             )
             assert others == [expected, expected], question
