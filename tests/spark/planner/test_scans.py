@@ -119,9 +119,7 @@ def test_a_setting_that_is_no_choice(planned: SparkSession, events: Table) -> No
         events.read(planned)
 
 
-LOST = {
-    "apply(InternalRow.empty(), files)": "apply(InternalRow.empty(), Arrays.copyOf(files, files.length - 1))"
-}
+LOST = {"empty(), files)": "empty(), (FileStatus[]) Arrays.copyOf(files, files.length - 1))"}
 BROKEN = {
     "files": LOST,
     "ids": {"own.nullable(), own.metadata()": "own.nullable(), asked.metadata()"},

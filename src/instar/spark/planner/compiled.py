@@ -6,6 +6,7 @@ interface does without its feature, and one that the rest does not compile with,
 
 from __future__ import annotations
 
+import secrets
 import threading
 from enum import Enum
 from importlib.resources import files
@@ -87,16 +88,16 @@ def _of_session(gateway: Gateway) -> Compiled:
     known = _classes.get(gateway.py4j)
     if known is None:
         known = _classes[gateway.py4j] = _compile(gateway)
-    loader, missing = known
-    if loader is None:
+    planner, missing = known
+    if planner is None:
         return Compiled(None, missing)
-    constructor = loader.loadClass("instar.Planner").getConstructors()[0]
+    constructor = planner.getConstructors()[0]
     arguments = [gateway.session, gateway.java_map(READ_OPTIONS), gateway.java_list(SETTINGS)]
     return Compiled(constructor.newInstance(gateway.array(gateway.jvm.java.lang.Object, arguments)), missing)
 
 
 def _compile(gateway: Gateway) -> tuple[Any | None, Mapping[Feature, str]]:
-    """Return the loader of the classes; None if they cannot be had, and why."""
+    """Return the class that makes the others; None if they cannot be had, and why."""
     missing = {
         feature: f"it has no {name}"
         for feature, names in _INTERFACES.items()
@@ -105,7 +106,10 @@ def _compile(gateway: Gateway) -> tuple[Any | None, Mapping[Feature, str]]:
     }
     if Feature.SCAN in missing:
         return None, missing
+    # Py4J knows classes by their names, so those of one compilation are called like no others.
+    package = f"instar.planner_{secrets.token_hex(8)}"
     text = files(__package__).joinpath("planner.java").read_text()
+    text = text.replace("package instar;", f"package {package};")
     has = {feature: names for feature, names in _INTERFACES.items() if feature not in missing}
     builders = [name for feature, names in has.items() if feature not in _OF_SCANS for name in names]
     scans = [name for feature in has if feature in _OF_SCANS for name in has[feature]]
@@ -118,7 +122,7 @@ def _compile(gateway: Gateway) -> tuple[Any | None, Mapping[Feature, str]]:
         loader = gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader()
         compiler.setParentClassLoader(loader)
         compiler.cook(text)
-        return compiler.getClassLoader(), missing
+        return compiler.getClassLoader().loadClass(f"{package}.Planner"), missing
     except (Py4JError, TypeError) as error:  # a package that is called: there is no such compiler
         why = str(error.args[0] if error.args else error).strip().splitlines()
         told = next(
