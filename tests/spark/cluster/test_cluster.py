@@ -58,7 +58,7 @@ def test_the_whole_tour_on_a_cluster(tmp_path: Path, s3: S3Server, postgres: Pos
         seen, logged = run(given, driver)
         users = {request.user for request in proxy.take()}
     assert seen["warnings"] == []
-    assert "BatchScan" in seen["shown"]
+    assert "FileScan parquet" in seen["shown"]
     assert seen["read"] == [2 * ROWS, 2 * ROWS, sum(range(2 * ROWS))]
     assert seen["skip"] == seen["audit"] == [ROWS, ROWS, sum(range(ROWS, 2 * ROWS))]
     assert all(read < total for read, total in seen["parts"])

@@ -93,6 +93,7 @@ class PlannedTable(Numbered):
         chosen = self.source.choose(self.source.plan, filters, policy=policy)
         proved = (
             bool(filters)
+            and bool(chosen.parts)  # where none is left, Spark still sees that there was a filter
             and policy.mode is Skipping.ON
             and self.source.is_certain(self.source.plan, filters, chosen.parts)
         )
@@ -113,9 +114,9 @@ class PlannedTable(Numbered):
 
 
 def is_planned(spark: SparkSession, source: SnapshotSource) -> bool:
-    """Whether scans of a source are planned in this session: unless it says otherwise, if they can be."""
+    """Whether scans of a source are planned in this session: if it is asked for, and they can be."""
     gateway = gateway_of(spark)
-    asked = gateway.settings([_SETTING]).get(_SETTING, _AUTO)
+    asked = gateway.settings([_SETTING]).get(_SETTING, _FILES)
     if asked not in (_AUTO, _FILES):
         raise UsageError(f"the Spark setting {_SETTING} cannot be {asked!r}: it is {_AUTO!r} or {_FILES!r}")
     if asked == _FILES or source.layouts():
