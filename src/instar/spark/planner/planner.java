@@ -671,11 +671,30 @@ class PartReader {
         return scan.createReaderFactory();
     }
 
+    /**
+     * Whether all columns of a filter are read. Parquet takes a column that is not for one of nulls, and leaves
+     * out all rows; and a filter that is proved for every row needs no column.
+     */
+    private boolean reads(Filter filter) {
+        String[] paths = filter.references();
+        for (int i = 0; i < paths.length; i++) {
+            DataType type = columns;
+            String[] steps = paths[i].split("\\.");
+            for (int j = 0; j < steps.length; j++) {
+                if (!(type instanceof StructType)) return false;
+                Option at = ((StructType) type).getFieldIndex(steps[j]);
+                if (!at.isDefined()) return false;
+                type = ((StructType) type).fields()[((Integer) at.get()).intValue()].dataType();
+            }
+        }
+        return true;
+    }
+
     private synchronized ParquetScan over(PartFiles files) {
         List pushed = new ArrayList();
         for (int i = 0; i < filters.size(); i++) {
             Option own = DataSourceStrategy$.MODULE$.translateFilter((Expression) filters.apply(i), true);
-            if (own.isDefined()) pushed.add(own.get());
+            if (own.isDefined() && reads((Filter) own.get())) pushed.add(own.get());
         }
         scan = new ParquetScan(
             planner.session, files.hadoopConf(), files, whole, columns, Planner.NO_COLUMNS,
