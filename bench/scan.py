@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     _Read = Callable[[list[str] | None], object]
 
-__all__ = ["DEFAULT", "FULL", "QUICK", "Plan", "run"]
+__all__ = ["DEFAULT", "FULL", "QUICK", "Plan", "run", "small_parts"]
 
 
 @dataclass(frozen=True)
@@ -164,7 +164,7 @@ def _evolution(plan: Plan, spark: SparkSession, store: instar.Store) -> Section:
 
 def _planning(plan: Plan, spark: SparkSession, location: str) -> Section:
     say(f"writing {plan.parts} small parts")
-    table = _small_parts(location, plan.parts)
+    table = small_parts(location, plan.parts)
     paths = table.read(spark).inputFiles()
     (directory,) = {path.rpartition("/")[0] for path in paths}
     took = warmed(
@@ -186,7 +186,7 @@ def _planning(plan: Plan, spark: SparkSession, location: str) -> Section:
     return Section("Opening and planning a query, beside spark.read.parquet", _COLUMNS, rows)
 
 
-def _small_parts(location: str, parts: int) -> Table:
+def small_parts(location: str, parts: int) -> Table:
     """Make a table with one row in each part, as fast as its files can be made: they need not last."""
     store = instar.open(location)
     table = store.create_table("small", "id bigint, name string")

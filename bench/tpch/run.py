@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +24,18 @@ if TYPE_CHECKING:
 
     from bench.tpch.tables import Tables
 
-__all__ = ["DEFAULT", "FULL", "QUICK", "Plan", "run"]
+__all__ = [
+    "DEFAULT",
+    "FULL",
+    "QUICK",
+    "Plan",
+    "make_rows",
+    "mean_ratio",
+    "measure_queries",
+    "queries",
+    "reading_ways",
+    "run",
+]
 
 
 @dataclass(frozen=True)
@@ -52,28 +63,39 @@ def run(plan: Plan, command: str, directory: Path | None) -> Report:
     """Make the tables, and measure every query."""
     report = Report(command, machine())
     with tempfile.TemporaryDirectory(dir=directory) as folder, instar.open(f"{folder}/lake") as store:
-        rows = _rows(plan, Path(folder), report)
+        rows = make_rows(plan.scale, Path(folder), report, may_make_up=plan.may_make_up)
         spark = session()
         tables = store_tables(spark, store, Path(folder), rows)
-        ways = _ways(plan, spark, store, tables)
-        report.sections += _queries(plan, ways, tables)
+        ways = reading_ways(plan.ways, spark, store, tables)
+        size = f"scale factor {plan.scale:g}, {tables.size} in {tables.files} parts of 4 schemas"
+        report.sections += measure_queries("TPC-H", size, queries(plan.scale), ways, plan.rounds)
     return report
 
 
-def _rows(plan: Plan, folder: Path, report: Report) -> Mapping[str, pa.Table]:
+def queries(scale: float) -> dict[str, str]:
+    """Return the queries, as they are asked at a scale factor."""
+    texts = sorted(Path(__file__).with_name("queries").glob("*.sql"))
+    fraction = f"{_FRACTION / scale:.12f}"
+    return {path.stem: path.read_text().replace("{fraction}", fraction) for path in texts}
+
+
+def make_rows(scale: float, folder: Path, report: Report, *, may_make_up: bool) -> Mapping[str, pa.Table]:
+    """Make the rows of all tables; if they may be made up, a few of them where there is no generator."""
     generator = find_generator()
     if generator is not None:
-        say(f"making TPC-H at scale factor {plan.scale:g}")
-        return generate(generator, plan.scale, folder)
-    if not plan.may_make_up:
+        say(f"making TPC-H at scale factor {scale:g}")
+        return generate(generator, scale, folder)
+    if not may_make_up:
         raise SystemExit("tpchgen-cli makes the rows, and is not installed here: run ./dev bench tpch")
     report.skipped.append("the rows of TPC-H, for which tpchgen-cli is not installed here: rows are made up")
     return make_up()
 
 
-def _ways(plan: Plan, spark: SparkSession, store: instar.Store, tables: Tables) -> dict[str, SparkSession]:
+def reading_ways(
+    wanted: Sequence[str], spark: SparkSession, store: instar.Store, tables: Tables
+) -> dict[str, SparkSession]:
     """Return a session for each way to read, and one for plain files, where tables have their names."""
-    ways = {name: spark.newSession() for name in (*plan.ways, "plain")}
+    ways = {name: spark.newSession() for name in (*wanted, "plain")}
     for name, table in tables.tables.items():
         if "snapshot" in ways:
             table.read(ways["snapshot"]).createOrReplaceTempView(name)
@@ -83,21 +105,22 @@ def _ways(plan: Plan, spark: SparkSession, store: instar.Store, tables: Tables) 
     return ways
 
 
-def _queries(plan: Plan, ways: Mapping[str, SparkSession], tables: Tables) -> list[Section]:
+def measure_queries(
+    title: str, size: str, texts: Mapping[str, str], ways: Mapping[str, SparkSession], rounds: int
+) -> list[Section]:
+    """Run every query by turns in all sessions, compare answers, and tell of each way beside plain files."""
     rows: dict[str, list[dict[str, Any]]] = {way: [] for way in ways if way != "plain"}
-    texts = sorted(Path(__file__).with_name("queries").glob("*.sql"))
-    for path in steps(texts, "querying", len(texts)):
-        query = path.read_text().replace("{fraction}", f"{_FRACTION / plan.scale:.12f}")
+    for name, query in steps(texts.items(), f"querying {title}", len(texts)):
         measured = {way: _Measured(spark, query) for way, spark in ways.items()}
-        measure = warmed if plan.rounds > 1 else interleave
-        took = measure(path.stem, {way: own.run for way, own in measured.items()}, plan.rounds)
+        measure = warmed if rounds > 1 else interleave
+        took = measure(name, {way: own.run for way, own in measured.items()}, rounds)
         plain = measured["plain"]
         for way, found in rows.items():
             own = measured[way]
-            assert own.answer == plain.answer, f"{path.stem}: another answer than from plain Parquet"
+            assert own.answer == plain.answer, f"{name}: another answer than from plain Parquet"
             found.append(
                 {
-                    "query": path.stem,
+                    "query": name,
                     "ratio": Ratio.of(took[way], took["plain"]),
                     "seconds": median(took[way]),
                     "base": median(took["plain"]),
@@ -107,12 +130,14 @@ def _queries(plan: Plan, ways: Mapping[str, SparkSession], tables: Tables) -> li
                     "rows": len(own.answer),
                 }
             )
-    size = (
-        f"scale factor {plan.scale:g}, {tables.bytes / 1e9:.2f} GB in {tables.files} parts of 4 schemas, "
-        f"plain {tables.plain_bytes / 1e9:.2f} GB"
-    )
-    titles = {"snapshot": "read through snapshots", "view": "read through views that follow the tables"}
-    return [_section(f"TPC-H {titles[way]}, {size}", found) for way, found in rows.items()]
+    told = {"snapshot": "read through snapshots", "view": "read through views that follow the tables"}
+    return [_section(f"{title} {told[way]}, {size}", found) for way, found in rows.items()]
+
+
+def mean_ratio(section: Section) -> float:
+    """Return the geometric mean of all queries of a section beside plain Parquet."""
+    ratios = [row["ratio"].median for row in section.rows]
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
 class _Measured:
@@ -153,8 +178,8 @@ def _section(title: str, rows: Sequence[Mapping[str, Any]]) -> Section:
         "broadcasts": Column("broadcast joins, of plain's"),
         "rows": Column("rows", ",d"),
     }
-    ratios = [row["ratio"].median for row in rows]
-    mean = math.exp(sum(map(math.log, ratios)) / len(ratios))
+    section = Section(title, columns, rows)
     worst = max(rows, key=lambda row: row["ratio"].median)
-    note = f"geometric mean {mean:.3f}; the slowest beside plain is {worst['query']} at {max(ratios):.2f}"
-    return Section(title, columns, rows, [note, "all answers are the same"])
+    slowest = f"the slowest beside plain is {worst['query']} at {worst['ratio'].median:.2f}"
+    note = f"geometric mean {mean_ratio(section):.3f}; {slowest}"
+    return replace(section, notes=[note, "all answers are the same"])

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from instar import Store, Table
 
-__all__ = ["Tables", "store_tables"]
+__all__ = ["Tables", "copy_plain", "store_tables"]
 
 _PIECES: Final = 4
 """One for each schema of the history, where there are enough rows to divide."""
@@ -37,11 +37,21 @@ class Tables:
     bytes: int
     plain_bytes: int
 
+    @property
+    def size(self) -> str:
+        """How large both are."""
+        return f"{self.bytes / 1e9:.2f} GB, plain {self.plain_bytes / 1e9:.2f} GB,"
+
 
 def store_tables(spark: SparkSession, store: Store, folder: Path, rows: Mapping[str, pa.Table]) -> Tables:
     """Store every table in both ways."""
     tables = {name: _store(store, name, given) for name, given in steps(rows.items(), "storing", len(rows))}
-    plain = {name: folder / f"{name}.plain" for name in rows}
+    return copy_plain(spark, tables, folder)
+
+
+def copy_plain(spark: SparkSession, tables: Mapping[str, Table], folder: Path) -> Tables:
+    """Copy tables to plain files, one for each part."""
+    plain = {name: folder / f"{name}.plain" for name in tables}
     for name, table in steps(tables.items(), "copying to plain Parquet", len(tables)):
         _copy(spark, table, plain[name])
     files = [path for directory in plain.values() for path in directory.glob("*.parquet")]

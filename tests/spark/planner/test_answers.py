@@ -109,10 +109,59 @@ def test_no_file_is_opened(planned: SparkSession, events: Table) -> None:
     assert tuple(frame.where("k > 1000").selectExpr("count(*)", "max(k)").collect()[0]) == (0, None)
 
 
+@pytest.fixture
+def days(store: Store) -> Table:
+    """Return a table whose parts have a day, a country and sometimes nothing in common."""
+    table = store.create_table("days", "d date, c string, x double, n int")
+    for day, country, numbers in (
+        (1, "de", [1, 2]),
+        (1, "fr", [3]),
+        (2, "de", [None, 5, 6]),
+        (2, None, [-7]),
+    ):
+        size = len(numbers)
+        rows = {"d": [dt.date(2026, 1, day)] * size, "c": pa.array([country] * size, pa.string())}
+        table.append(pa.table({**rows, "x": [0.5 * day] * size, "n": pa.array(numbers, pa.int32())}))
+    return table
+
+
+GROUPS = (
+    "SELECT d, count(*), count(n), min(n), max(n) FROM days GROUP BY d",
+    "SELECT c, d, count(*) FROM days GROUP BY c, d",
+    "SELECT x, max(d), min(d), count(c) FROM days WHERE d >= '2026-01-02' GROUP BY x",
+    "SELECT c FROM days GROUP BY c",
+    "SELECT DISTINCT d FROM days",
+)
+
+
+@pytest.mark.parametrize("query", GROUPS)
+def test_groups_that_parts_are_in(planned: SparkSession, days: Table, query: str) -> None:
+    """Where each part has one value of the columns that are grouped by, no part is opened."""
+    days.read(planned).createOrReplaceTempView("days")
+    found = planned.sql(query)
+    assert answered(found)
+    planned.conf.set("instar.planner", "files")
+    days.read(planned).createOrReplaceTempView("days")
+    assert sorted(map(str, found.collect())) == sorted(map(str, planned.sql(query).collect()))
+
+
+def test_groups_that_parts_are_not_in(planned: SparkSession, days: Table) -> None:
+    """A column that may have several values in a part is grouped by reading it."""
+    days.read(planned).createOrReplaceTempView("days")
+    for query in ("n", "d, n", "year(d)"):
+        assert not answered(planned.sql(f"SELECT {query}, count(*) FROM days GROUP BY {query}")), query
+    days.append(
+        pa.table({"d": [dt.date(2026, 1, 3)], "c": ["de"], "x": [-0.0], "n": pa.array([1], pa.int32())})
+    )
+    assert not answered(days.read(planned).groupBy("x").count())
+    assert days.read(planned).groupBy("x").count().where("x = 0").collect()[0][1] == 1
+
+
 def test_what_metadata_does_not_have_is_read(planned: SparkSession, events: Table) -> None:
-    """Texts may have been cut, a filter may be true for some rows of a part, and rows are retracted."""
+    """Greatest texts may have been cut, filters may be true for some rows of a part, rows are retracted."""
     frame = events.read(planned)
-    for question in ("min(w)", "max(s.a)", "count(DISTINCT k)", "sum(k)"):
+    assert answered(frame.selectExpr("min(w)"))
+    for question in ("max(w)", "max(s.a)", "count(DISTINCT k)", "sum(k)"):
         assert not answered(frame.selectExpr(question)), question
     assert not answered(frame.where("k >= 5").selectExpr("count(*)"))
     assert not answered(frame.groupBy("k").count())

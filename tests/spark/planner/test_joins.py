@@ -121,3 +121,17 @@ def test_a_large_dimension_prunes_by_ranges(planned: SparkSession, star: Star) -
     assert len(joined.collect()) == 500
     (report,) = instar.scan_reports(joined)
     assert report.read == 1
+
+
+def test_keys_that_are_everywhere_prune_nothing(planned: SparkSession, star: Star, store: Store) -> None:
+    """By a column whose values are in every part, Spark is not asked to prune: it would do so for nothing."""
+    mixed = store.create_table("mixed", "k int, n int")
+    for part in range(4):
+        keys = pa.array([part, *range(10, 200, 10), 200 - part], pa.int32())
+        mixed.append(pa.table({"k": keys, "n": pa.array([part] * len(keys), pa.int32())}))
+    rows, dimension = mixed.read(planned), star[1].read(planned).where("name = 'n3'")
+    for column, prunes in (("k", False), ("n", True)):
+        joined = rows.join(dimension.hint("broadcast"), rows[column] == dimension.key)
+        plan = joined._jdf.queryExecution().executedPlan().toString()
+        assert ("dynamicpruning" in plan.lower()) == prunes, column
+        joined.collect()

@@ -114,13 +114,14 @@ def test_pruning_changes_no_row(tables: SparkSession) -> None:
     assert pruned > 0
 
 
-def test_threads_stay_few(tables: SparkSession) -> None:
+@pytest.mark.parametrize("way", ["planned", "plain"])
+def test_threads_stay_few(tables: SparkSession, way: str) -> None:
     """Fifty joins at once all end, and leave no more threads behind than may wait for calls."""
-    joined = "planned_fact fact JOIN planned_dim dim ON fact.i = dim.i"
+    joined = f"{way}_fact fact JOIN {way}_dim dim ON fact.i = dim.i"
     query = f"SELECT count(fact.x) FROM {joined} WHERE dim.name = 'n{{}}'"
     expected = [tables.sql(query.format(number)).collect()[0][0] for number in range(3)]
     before = active_count()
-    with ThreadPoolExecutor(10) as pool:
+    with ThreadPoolExecutor(50) as pool:
         found = list(pool.map(lambda at: tables.sql(query.format(at % 3)).collect()[0][0], range(50)))
     assert found == [expected[at % 3] for at in range(50)]
     assert active_count() <= before + 3 * MOST_IDLE

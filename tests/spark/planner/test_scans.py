@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from importlib.resources import files
+from types import SimpleNamespace
+from typing import TYPE_CHECKING
 
 import pytest
 
 import instar
 from instar.errors import UsageError
 from instar.spark.commands.examination import examine_planner
-from instar.spark.native.gateway import gateway_of
-from instar.spark.native.names import widened_decimals
+from instar.spark.native.gateway import Gateway, gateway_of
 from instar.spark.native.origins import find_origins
-from instar.spark.native.scan_source import Branch, SnapshotSource
-from instar.spark.planner import guards, interfaces
-from instar.spark.planner.interfaces import Feature, Interfaces
-from instar.spark.planner.objects import PlannerObject
-from instar.spark.planner.table import named_columns, planned_frame, planned_table, why_not_planned
+from instar.spark.planner import compiled, guards
 from instar.table.housekeeping.examination import Health
 from instar.table.metrics import PLANNER_FALLBACKS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from pyspark.sql import DataFrame, SparkSession
 
     from instar import Table
@@ -30,6 +29,7 @@ QUERIES = (
     "SELECT k FROM t WHERE k > 4 AND s.a < 4",
     "SELECT s.l.y, s.f1 FROM t WHERE s.f1 = 'x'",
     "SELECT s.l[0].x, k FROM t WHERE w LIKE 'v%' OR z > 0",
+    "SELECT w, s.f1 FROM t WHERE k >= 0",  # true for every row, so `k` is not read
     "SELECT count(*) FROM t",
     "SELECT a.k, b.s.a FROM t a JOIN t b ON a.k = b.k + 1",
 )
@@ -40,28 +40,28 @@ def rows_of(frame: DataFrame) -> list[str]:
     return sorted(map(str, frame.collect()))
 
 
-def forget(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the session be looked at as if it were new."""
-    monkeypatch.setattr(interfaces, "_interfaces", {})
-    monkeypatch.setattr(guards, "_found", {})
-    monkeypatch.setattr(guards, "_warned", {})
+def forget(monkeypatch: pytest.MonkeyPatch, broken: Mapping[str, str] | None = None) -> None:
+    """Let the session be looked at as if it were new, with other classes if some of their text is broken."""
+    for module, name in (
+        (compiled, "_sessions"),
+        (compiled, "_classes"),
+        (guards, "_found"),
+        (guards, "_warned"),
+    ):
+        monkeypatch.setattr(module, name, {})
+    text = original = files(compiled.__package__).joinpath("planner.java").read_text()
+    for right, wrong in (broken or {}).items():
+        assert right in text
+        text = text.replace(right, wrong)
+    source = SimpleNamespace(joinpath=lambda _: SimpleNamespace(read_text=lambda: text))
+    monkeypatch.setattr(
+        compiled, "files", lambda _: source if text != original else files(compiled.__package__)
+    )
 
 
 def is_planned(frame: DataFrame) -> bool:
     """Whether a scan of the frame is one of Spark's DataSource V2."""
     return "BatchScan" in frame._jdf.queryExecution().toString()
-
-
-def named_frame(spark: SparkSession, table: Table) -> DataFrame:
-    """Return a frame over a table whose columns Spark knows as people do, as in a catalog."""
-    snapshot = table.snapshot()
-    plan = snapshot._plan
-    fields = plan.reader.schema.fields
-    source = SnapshotSource(
-        gateway_of(spark), table._services, Branch.SCAN, fields, {}, plan, snapshot._open_pin()
-    )
-    columns = named_columns(fields, widened_decimals(plan.state.history, fields))
-    return planned_frame(spark, planned_table(spark, source, columns, "instar:/events"))
 
 
 def answers(spark: SparkSession, frame: DataFrame) -> list[list[str]]:
@@ -71,25 +71,23 @@ def answers(spark: SparkSession, frame: DataFrame) -> list[list[str]]:
 
 
 def test_the_same_rows_on_both_paths(planned: SparkSession, events: Table) -> None:
-    """Columns that are pruned, nested, widened, renamed or missing read the same, under any names."""
+    """Columns that are pruned, nested, widened, renamed or missing read the same."""
     found = answers(planned, events.read(planned))
-    named = answers(planned, named_frame(planned, events))
     assert is_planned(events.read(planned))
     planned.conf.set("instar.planner", "files")
     assert not is_planned(events.read(planned))
-    assert found == named == answers(planned, events.read(planned))
+    assert found == answers(planned, events.read(planned))
     assert len(found[0]) == 11
 
 
-@pytest.mark.parametrize("name", ["physical", "named"])
-def test_filters_skip_parts(planned: SparkSession, events: Table, name: str) -> None:
+def test_filters_skip_parts(planned: SparkSession, events: Table) -> None:
     """A filter skips the parts that its bounds exclude, and the report says so.
 
     A struct with a member that looks like a name in files is cast under physical names, and not seen through.
     """
-    frame = events.read(planned) if name == "physical" else named_frame(planned, events)
+    frame = events.read(planned)
     (report,) = instar.scan_reports(frame.where("k + 1 > 9 AND s.a < 9"))
-    assert (report.total, report.read) == (6, 1 if name == "named" else 2)
+    assert (report.total, report.read) == (6, 2)
     assert rows_of(frame.where("k + 1 > 9 AND s.a < 9").select("k")) == []
     (everything,) = instar.scan_reports(frame)
     assert everything.read == 6
@@ -110,10 +108,9 @@ def test_equal_scans_are_read_once(planned: SparkSession, events: Table) -> None
 
 def test_lineage_knows_planned_scans(planned: SparkSession, events: Table) -> None:
     """Where the columns of a frame come from is known for planned scans too."""
-    for frame in (events.read(planned), named_frame(planned, events)):
-        (origin,) = find_origins(frame.selectExpr("k AS key", "upper(w) AS big"))
-        assert origin.name == "events"
-        assert [(own.column, own.source) for own in origin.columns] == [("big", "w"), ("key", "k")]
+    (origin,) = find_origins(events.read(planned).selectExpr("k AS key", "upper(w) AS big"))
+    assert origin.name == "events"
+    assert [(own.column, own.source) for own in origin.columns] == [("big", "w"), ("key", "k")]
 
 
 def test_a_setting_that_is_no_choice(planned: SparkSession, events: Table) -> None:
@@ -123,73 +120,74 @@ def test_a_setting_that_is_no_choice(planned: SparkSession, events: Table) -> No
         events.read(planned)
 
 
+LOST = {"empty(), files)": "empty(), (FileStatus[]) Arrays.copyOf(files, files.length - 1))"}
+BROKEN = {
+    "files": LOST,
+    "ids": {"own.nullable(), own.metadata()": "own.nullable(), asked.metadata()"},
+    "classes": {"new ParquetScan(": "new ParquetScan(1, "},
+}
+
+
 def test_a_spark_that_lacks_an_interface(
     planned: SparkSession, events: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without an interface, or with one that asks for more, tables are read over files."""
-    assert why_not_planned(gateway_of(planned)) is None
+    """Without an interface its feature is off, and `doctor` says so; some of them are needed for any."""
+    original = compiled.find_class
+
+    def find(gateway: Gateway, name: str) -> object | None:
+        return None if name.endswith(lacking) else original(gateway, name)
+
+    lacking = "SupportsPushDownAggregates"
     forget(monkeypatch)
-    original = Interfaces._methods
-
-    def methods(self: Interfaces, name: str) -> set[str] | None:
-        found = original(self, name)
-        return (
-            found if found is None or not name.endswith("SupportsReportStatistics") else found | {"novelty"}
-        )
-
-    monkeypatch.setattr(Interfaces, "_methods", methods)
-    assert "novelty" in str(why_not_planned(gateway_of(planned)))
+    monkeypatch.setattr(compiled, "find_class", find)
+    assert is_planned(events.read(planned).groupBy().count())
+    assert events.read(planned).count() == 11
+    finding = examine_planner(gateway_of(planned))
+    assert finding.health is Health.WARNING
+    assert "no answers from metadata: it has no org.apache" in finding.found
+    lacking = "SupportsPushDownCatalystFilters"
+    forget(monkeypatch)
     fallbacks = PLANNER_FALLBACKS._value.get()
-    with pytest.warns(UserWarning, match="novelty"):
+    with pytest.warns(UserWarning, match="SupportsPushDownCatalystFilters"):
         assert not is_planned(events.read(planned))
     assert not is_planned(events.read(planned))  # said once, and counted twice
     assert PLANNER_FALLBACKS._value.get() == fallbacks + 2
-    finding = examine_planner(gateway_of(planned))
-    assert finding.health is Health.WARNING
-    assert "novelty" in finding.found
-    forget(monkeypatch)
-    monkeypatch.setattr(Interfaces, "find_class", lambda *_: None)
-    assert Feature.SCAN.interfaces[0] in str(why_not_planned(gateway_of(planned)))
+    assert "no scans" in examine_planner(gateway_of(planned)).found
 
 
 def test_a_listing_that_is_lost_is_noticed(
     planned: SparkSession, events: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A scan never reads fewer files than it was told to: what Spark holds is counted."""
-    statuses = gateway_of(planned).statuses
-
-    def fewer(files: list[Any]) -> object:
-        return statuses(files[1:])
-
+    forget(monkeypatch, LOST)
+    monkeypatch.setattr(guards, "_try_out", lambda _: None)
     frame = events.read(planned)
-    forget(monkeypatch)
-    monkeypatch.setattr(gateway_of(planned), "statuses", fewer)
     with (
         pytest.raises(UsageError, match="Spark holds 5 of 6 files"),
         pytest.warns(UserWarning, match="5 of 6"),
     ):
         frame.collect()
-    monkeypatch.setattr(gateway_of(planned), "statuses", statuses)
+    assert not is_planned(events.read(planned))
 
 
+@pytest.mark.parametrize("broken", BROKEN)
 def test_guards_are_tried_out_first(
-    planned: SparkSession, events: Table, monkeypatch: pytest.MonkeyPatch
+    planned: SparkSession, events: Table, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
-    """A session in which Spark loses files, or does not see that scans are equal, is read over files."""
+    """A session in which Spark loses files or ids, or has other classes, is read over files."""
     assert examine_planner(gateway_of(planned)).health is Health.FINE
-    statuses = gateway_of(planned).statuses
-    for broken in ("statuses", "equals"):
-        forget(monkeypatch)
-        with monkeypatch.context() as patch:
-            if broken == "statuses":
-                patch.setattr(gateway_of(planned), "statuses", lambda files: statuses(files[1:]))
-            else:
-                patch.setattr(PlannerObject, "equals", lambda self, other: self is other)
-            with pytest.warns(UserWarning, match="without Spark's planner"):
-                assert not is_planned(events.read(planned))
-            assert examine_planner(gateway_of(planned)).health is Health.WARNING
+    forget(monkeypatch, BROKEN[broken])
+    with pytest.warns(UserWarning, match="without Spark's planner"):
+        assert not is_planned(events.read(planned))
+    assert examine_planner(gateway_of(planned)).health is Health.WARNING
     forget(monkeypatch)
     assert is_planned(events.read(planned))
+
+
+def test_a_scan_is_no_stream(planned: SparkSession, events: Table) -> None:
+    """Spark itself refuses to stream what is no stream, and says so."""
+    with pytest.raises(Exception, match=r"(?i)stream"):
+        events.read(planned).writeStream.format("noop").start()
 
 
 @pytest.mark.parametrize(
@@ -201,7 +199,7 @@ def test_guards_are_tried_out_first(
     ],
 )
 def test_no_setting_loses_the_listing(planned: SparkSession, events: Table, name: str, value: str) -> None:
-    """Spark's own cache of listings may be off: the files are handed over all the same."""
+    """Whatever a session says of listings, the files are handed over all the same."""
     before = planned.conf.get(name)
     planned.conf.set(name, value)
     try:

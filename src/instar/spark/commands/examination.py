@@ -11,9 +11,8 @@ from instar.spark.catalog.install import why_no_catalog
 from instar.spark.native.callbacks import why_untended
 from instar.spark.native.file_systems import connector, find_file_system
 from instar.spark.native.gateway import gateway_of
-from instar.spark.planner.guards import why_unsafe
-from instar.spark.planner.interfaces import Feature, interfaces_of
-from instar.spark.planner.table import why_not_planned
+from instar.spark.planner.compiled import Feature, compiled_planner
+from instar.spark.planner.guards import why_not
 from instar.spark.session import local_session
 from instar.table.housekeeping.examination import Finding, Health
 
@@ -54,13 +53,11 @@ def examine_spark(blob: Blob | None) -> Iterator[Finding]:
 
 def examine_planner(gateway: Gateway) -> Finding:
     """Look which interfaces of Spark's planner this session has, and whether they work."""
-    missing = [
-        f"no {feature.value}: {why}"
-        for feature in Feature
-        if (why := why_not_planned(gateway, feature)) is not None
-    ]
-    unsafe = None if why_not_planned(gateway) is not None else why_unsafe(interfaces_of(gateway))
-    found = missing if unsafe is None else [*missing, f"no scans: {unsafe}"]
+    missing = dict(compiled_planner(gateway).missing)
+    unsafe = why_not(gateway)
+    if unsafe is not None:
+        missing[Feature.SCAN] = unsafe
+    found = [f"no {feature.value}: {why}" for feature, why in missing.items()]
     if not found:
         told = ", ".join(feature.value for feature in Feature)
         return Finding("planner", Health.FINE, f"Spark's planner can know tables: {told}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +19,7 @@ from instar.skipping.expression import BOOLEAN
 from instar.spark.native.names import by_column_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from instar.schema import Field
     from instar.skipping import Expression
@@ -42,12 +42,27 @@ class Filters:
 
     def __init__(self, gateway: Gateway, *sequences: Any) -> None:  # noqa: ANN401 -- Scala sequences
         self._gateway = gateway
-        self.expressions = [each.apply(at) for each in sequences for at in range(each.size())]
-        """The conditions, as objects of the JVM."""
+        self._sequences = sequences
         self._read: tuple[tuple[tuple[str, int], ...], Expression] | None = None
 
+    @classmethod
+    def told(cls, gateway: Gateway, sequence: Any, texts: Sequence[str], zone: str) -> Filters:  # noqa: ANN401
+        """Return conditions that Spark has printed already, in the time zone of their query."""
+        made = cls(gateway, sequence)
+        made._texts, made._zone = list(texts), zone
+        return made
+
+    @cached_property
+    def expressions(self) -> list[Any]:
+        """The conditions, as objects of the JVM."""
+        return [each.apply(at) for each in self._sequences for at in range(each.size())]
+
+    @cached_property
+    def _texts(self) -> list[str]:
+        return [own.toJSON() for own in self.expressions]
+
     def __bool__(self) -> bool:
-        return bool(self.expressions)
+        return bool(self._texts)
 
     def read(self, fields: Sequence[Field]) -> Expression:
         """Read the conditions over columns that are called `f<id>`, as one."""
@@ -62,12 +77,15 @@ class Filters:
 
     def _read_all(self, named: Mapping[str, Field]) -> Expression:
         read = [
-            parse_catalyst(text, named, self._zone, _lost(expression, text))
-            for expression, text in ((own, own.toJSON()) for own in self.expressions)
+            parse_catalyst(text, named, self._zone, _lost(partial(self._expression, at), text))
+            for at, text in enumerate(self._texts)
         ]
         if not read:
             return Literal(value=True, type=BOOLEAN)
         return read[0] if len(read) == 1 else Call(Function.AND, tuple(read), BOOLEAN)
+
+    def _expression(self, at: int) -> Any:  # noqa: ANN401 -- an expression
+        return self.expressions[at]
 
     @cached_property
     def _zone(self) -> str:
@@ -75,7 +93,7 @@ class Filters:
         return self._gateway.time_zone()
 
 
-def _lost(root: Any, text: str) -> Mapping[int, Mapping[str, Any]]:  # noqa: ANN401 -- an expression
+def _lost(root: Callable[[], Any], text: str) -> Mapping[int, Mapping[str, Any]]:
     """Ask for what Spark does not print, by the position of the node in the JSON."""
     nodes = json.loads(text)
     questions = [_asked(node) for node in nodes]
@@ -83,7 +101,7 @@ def _lost(root: Any, text: str) -> Mapping[int, Mapping[str, Any]]:  # noqa: ANN
     # How much is wanted of all nodes before each: going only where something is.
     wanted = list(accumulate((question is not None for question in questions), initial=0))
     found: dict[int, Mapping[str, Any]] = {}
-    waiting = [(root, 0)] if wanted[-1] else []
+    waiting = [(root(), 0)] if wanted[-1] else []
     while waiting:
         expression, at = waiting.pop()
         question = questions[at]

@@ -40,13 +40,14 @@ class Gateway:
                 "read the table with spark.read.format('instar')"
             )
         self.spark = spark
-        self._py4j = context._gateway  # noqa: SLF001 -- PySpark has no public way to its JVM
-        self.jvm: Any = self._py4j.jvm
+        self.py4j = context._gateway  # noqa: SLF001 -- PySpark has no public way to its JVM
+        self.jvm: Any = self.py4j.jvm
         self.session: Any = spark._jsparkSession  # noqa: SLF001
+        self._settings: Any = self.session.sessionState().conf()
         self._context: Any = context._jsc  # noqa: SLF001
         self._executions = self.jvm.org.apache.spark.sql.execution.SQLExecution
-        ensure_callback_server_started(self._py4j)  # type: ignore[no-untyped-call]
-        tend_callbacks(self._py4j)
+        ensure_callback_server_started(self.py4j)  # type: ignore[no-untyped-call]
+        tend_callbacks(self.py4j)
         sources = self.jvm.org.apache.spark.sql.execution.datasources
         self.relation = sources.HadoopFsRelation
         self.parquet = sources.parquet.ParquetFileFormat
@@ -88,27 +89,41 @@ class Gateway:
         """Return an immutable Scala map."""
         return self._utils.toScalaMap(options)
 
+    def java_map(self, items: Mapping[str, str]) -> Any:  # noqa: ANN401 -- a Java map
+        """Return a map of Java's own."""
+        made = self.jvm.java.util.HashMap()
+        for name, value in items.items():
+            made.put(name, value)
+        return made
+
+    def java_list(self, items: Iterable[str]) -> Any:  # noqa: ANN401 -- a Java list
+        """Return a list of Java's own."""
+        made = self.jvm.java.util.ArrayList()
+        for item in items:
+            made.add(item)
+        return made
+
     def strings(self, items: Sequence[str]) -> Any:  # noqa: ANN401 -- a Java array
         """Return an array of strings."""
         if not items:
-            return self._py4j.new_array(self.jvm.java.lang.String, 0)
+            return self.py4j.new_array(self.jvm.java.lang.String, 0)
         split = self.jvm.org.apache.commons.lang3.StringUtils.splitPreserveAllTokens
         return split(_SEPARATOR.join(items), _SEPARATOR)
 
     def new_array(self, of: Any, size: int) -> Any:  # noqa: ANN401 -- a Java class, and an array of it
         """Return an array with nothing in it yet."""
-        return self._py4j.new_array(of, size)
+        return self.py4j.new_array(of, size)
 
     def array(self, kind: Any, items: Sequence[Any]) -> Any:  # noqa: ANN401 -- a Java class, a Java array
         """Return an array of a class."""
-        made = self._py4j.new_array(kind, len(items))
+        made = self.py4j.new_array(kind, len(items))
         for at, item in enumerate(items):
             made[at] = item
         return made
 
     def lines(self, items: Any) -> list[str]:  # noqa: ANN401 -- a Java array
         """Return what the objects of an array say of themselves, if that has no line breaks."""
-        objects = self._py4j.new_array(self.jvm.java.lang.Object, len(items))
+        objects = self.py4j.new_array(self.jvm.java.lang.Object, len(items))
         self._system.arraycopy(items, 0, objects, 0, len(items))
         return str(self.jvm.org.apache.commons.lang3.StringUtils.join(objects, "\n")).splitlines()
 
@@ -141,7 +156,7 @@ class Gateway:
         The first file carries the keeper in its metadata, which is in everything that Spark makes of a
         listing. Only an `EventObject`, which leaves its source behind, can also go to executors.
         """
-        row = self._py4j.new_array(self.jvm.java.lang.Object, len(values))
+        row = self.py4j.new_array(self.jvm.java.lang.Object, len(values))
         for at, value in enumerate(values):
             text = isinstance(value, str)
             row[at] = self._utf8.fromString(value) if text else value
@@ -154,7 +169,7 @@ class Gateway:
 
     def long_array(self, data: bytes, count: int) -> Column:
         """Return so many big-endian numbers of 64 bits as a constant that Spark indexes in one step."""
-        numbers = self._py4j.new_array(self.jvm.long, count)
+        numbers = self.py4j.new_array(self.jvm.long, count)
         self._byte_buffer.wrap(data).asLongBuffer().get(numbers)
         kind = self.schema('{"type": "array", "elementType": "long", "containsNull": false}')
         return self._column(self._literal(self._unsafe_array.fromPrimitiveArray(numbers), kind))
@@ -204,8 +219,7 @@ class Gateway:
 
     def settings(self, names: Iterable[str]) -> dict[str, str]:
         """Return those of these settings that the session has."""
-        conf = self.session.sessionState().conf()
-        found = {name: conf.getConfString(name, None) for name in names}
+        found = {name: self._settings.getConfString(name, None) for name in names}
         return {name: value for name, value in found.items() if value is not None}
 
     def hadoop_settings(self) -> Any:  # noqa: ANN401 -- a Java object
@@ -229,7 +243,7 @@ class Gateway:
         data = struct.pack(">i", len(files)) + b"".join(_status(*file) for file in files)
         read = self._array_writable(self._status_class)
         read.readFields(self._data_input(self._bytes_input(data)))
-        statuses = self._py4j.new_array(self._status, len(files))
+        statuses = self.py4j.new_array(self._status, len(files))
         self._system.arraycopy(read.get(), 0, statuses, 0, len(files))
         return statuses
 

@@ -10,6 +10,8 @@ import json
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from instar.spark.native.file_index import find_index
+from instar.spark.native.gateway import gateway_of
+from instar.spark.planner.compiled import number_of
 from instar.spark.planner.table import PlannedTable
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
     from instar.spark.native.file_index import TableOrigin
+    from instar.spark.native.gateway import Gateway
 
 __all__ = ["ColumnOrigin", "FrameOrigin", "find_origins", "trace_columns"]
 
@@ -54,9 +57,14 @@ class FrameOrigin(NamedTuple):
 
 def find_origins(frame: DataFrame) -> list[FrameOrigin]:
     """Return the tables of instar that a frame reads, and what is made of their columns."""
+    gateway = gateway_of(frame.sparkSession)
     plan = frame._jdf.queryExecution().analyzed()  # noqa: SLF001 -- PySpark has no public way to it
-    leaves = [_origin(leaf) for leaf in _each(plan.collectLeaves())]
-    nested = [_origin(leaf) for inner in _each(plan.subqueriesAll()) for leaf in _each(inner.collectLeaves())]
+    leaves = [_origin(gateway, leaf) for leaf in _each(plan.collectLeaves())]
+    nested = [
+        _origin(gateway, leaf)
+        for inner in _each(plan.subqueriesAll())
+        for leaf in _each(inner.collectLeaves())
+    ]
     found: dict[tuple[str, str], set[ColumnOrigin]] = {}
     for origin in (*leaves, *nested):
         if origin is not None:
@@ -190,10 +198,10 @@ def _attributes(expression: list[_Node]) -> list[int]:
     return [part["exprId"]["id"] for part in expression if part["class"].endswith(".AttributeReference")]
 
 
-def _origin(leaf: Any) -> TableOrigin | None:  # noqa: ANN401 -- a node of a plan
+def _origin(gateway: Gateway, leaf: Any) -> TableOrigin | None:  # noqa: ANN401 -- a node of a plan
     kind = leaf.getClass().getSimpleName()
     if kind == "DataSourceV2Relation":
-        table = PlannedTable.find(leaf.table())
+        table = PlannedTable.find(number_of(gateway, leaf.table()))
         return None if table is None else table.origin()
     if kind != "LogicalRelation":
         return None

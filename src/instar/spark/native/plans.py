@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any, Final
 from instar.spark.native.file_index import PartIndex, find_index
 from instar.spark.native.filters import Filters
 from instar.spark.native.gateway import gateway_of
-from instar.spark.planner.scan import PartScan
+from instar.spark.planner.choice import PartChoice
+from instar.spark.planner.compiled import number_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pyspark.sql import DataFrame
 
+    from instar.spark.native.gateway import Gateway
     from instar.table.read.report import ScanReport
 
 __all__ = ["columns_read", "reports_of", "table_scans"]
@@ -23,18 +25,19 @@ _PLANNED: Final = "BatchScanExec"
 
 
 def table_scans(
+    gateway: Gateway,
     plan: Any,  # noqa: ANN401 -- physical plans
     *,
     cached: bool = False,
-) -> Iterator[tuple[PartIndex | PartScan, Any]]:
+) -> Iterator[tuple[PartIndex | PartChoice, Any]]:
     """Yield the scans of instar tables in a plan, also in subqueries and in plans inside plans, each once.
 
     Scans for a frame that is cached are left out unless they are asked for: they may have run long ago.
     """
     for node in _scans(plan, cached=cached):
-        known: PartIndex | PartScan | None
+        known: PartIndex | PartChoice | None
         if node.getClass().getSimpleName() == _PLANNED:
-            known = PartScan.find(node.scan())
+            known = PartChoice.find(number_of(gateway, node.scan()))
         else:
             known = find_index(node.relation().location())
         if known is not None:
@@ -70,11 +73,11 @@ def _below(node: Any, name: str) -> Iterator[Any]:  # noqa: ANN401 -- a physical
             yield sequence.apply(at)
 
 
-def columns_read(plan: Any, label: str) -> frozenset[str] | None:  # noqa: ANN401 -- a physical plan
+def columns_read(gateway: Gateway, plan: Any, label: str) -> frozenset[str] | None:  # noqa: ANN401 -- a physical plan
     """Return the physical columns that all scans with this label read together; None if there is none."""
     found = [
         frozenset(scan.requiredSchema().fieldNames())
-        for index, scan in table_scans(plan, cached=True)
+        for index, scan in table_scans(gateway, plan, cached=True)
         if isinstance(index, PartIndex) and index.toString() == label
     ]
     return frozenset().union(*found) if found else None
@@ -86,8 +89,8 @@ def reports_of(frame: DataFrame) -> list[ScanReport]:
     plan = frame._jdf.queryExecution().executedPlan()  # noqa: SLF001 -- PySpark has no public way to it
     reports = (
         known.report()
-        if isinstance(known, PartScan)
+        if isinstance(known, PartChoice)
         else known.report(Filters(gateway, node.partitionFilters(), node.dataFilters()))
-        for known, node in table_scans(plan)
+        for known, node in table_scans(gateway, plan)
     )
     return [report for report in reports if report is not None]

@@ -268,6 +268,6 @@ def _type_json(type_: Type, *, rename: bool) -> str | dict[str, Any]:
     return type_json(type_)
 
 
-def field_json(name: str, type_: str) -> dict[str, Any]:
+def field_json(name: str, type_: str | dict[str, Any]) -> dict[str, Any]:
     """Return a column that is not a field of the table, as Spark's JSON."""
     return {"name": name, "type": type_, "nullable": True, "metadata": {}}

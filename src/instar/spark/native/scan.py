@@ -19,7 +19,7 @@ from instar.spark.native.names import column_name, widened_decimals
 from instar.spark.native.relation import field_json, parts_frame, show
 from instar.spark.native.scan_source import Branch, SnapshotSource
 from instar.spark.native.settle import settle_on_spark
-from instar.spark.planner.table import is_planned, physical_columns, planned_frame, planned_table
+from instar.spark.planner.table import is_planned, planned_frame
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,9 +88,9 @@ def scan_frame(
 ) -> DataFrame:
     """Return the rows of parts as they are."""
     if isinstance(source, SnapshotSource) and is_planned(spark, source):
-        table = planned_table(spark, source, physical_columns(fields, widened), label)
         renamed = {column_name(field_id, widened): field_name(field_id) for field_id in sorted(widened)}
-        return show(planned_frame(spark, table).withColumnsRenamed(renamed), fields)
+        frame = planned_frame(spark, source, fields, widened, label)
+        return show(frame.withColumnsRenamed(renamed) if renamed else frame, fields)
     frame = parts_frame(spark, label, fields, source, widened=widened)
     return show(frame, fields)
 

@@ -29,7 +29,7 @@ from instar.stream.stamp import dataset_name
 from instar.table.log.pin import Pin
 from instar.table.outside import check_unchanged
 from instar.table.read.audit import resolve_policy
-from instar.table.read.locate import certain_parts
+from instar.table.read.locate import all_certain
 from instar.table.read.pruning import Condition
 from instar.table.read.report import report_scan
 from instar.table.read.selection import select_parts
@@ -52,9 +52,9 @@ if TYPE_CHECKING:
     from instar.table.read.report import ScanReport
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["Branch", "Chosen", "ScanSource", "SnapshotSource"]
+__all__ = ["SETTINGS", "Branch", "Chosen", "ScanSource", "SnapshotSource"]
 
-_SETTINGS: Final[Mapping[str, tuple[str, Callable[[str], ConfigValue]]]] = {
+_OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], ConfigValue]]]] = {
     "instar.skipping": ("skipping", str),
     "instar.skipping.sample": ("skipping_sample", float),
     "instar.skipping.budget": ("skipping_budget", int),
@@ -69,6 +69,8 @@ _MOST_IN_PLAN: Final = 16 * 1024 * 1024
 """How many bytes of bits a plan may have; it is sent to every task."""
 _MOST_WITH_FILES: Final = 256 * 1024
 _BY_ID: Final = "spark.sql.parquet.fieldId.read.enabled"
+SETTINGS: Final = (*_OPTIONS, *_ROW_BY_ROW, _BY_ID)
+"""The settings of a session that a scan looks at."""
 _CASE: Final = "spark.sql.caseSensitive"
 _LOOKERS: Final = 8
 _MOST_COMPARED: Final = 10_000
@@ -144,10 +146,10 @@ class ScanSource(FileSource):
         """The fields that are read."""
         return {field.id: field for field in self._fields}
 
-    def check_session(self) -> None:
+    def check_session(self, settings: Mapping[str, str] | None = None) -> None:
         """Raise if the settings of the session would have Spark read nulls for what is there."""
         if self._nested and self._layout is None:
-            _check_session(self._gateway)
+            _check_session(self._gateway.settings(SETTINGS) if settings is None else settings)
 
     def choose(
         self,
@@ -173,8 +175,7 @@ class ScanSource(FileSource):
 
     def is_certain(self, plan: SnapshotPlan, filters: Filters, parts: PartSet) -> bool:
         """Whether statistics prove filters for every row of some parts."""
-        condition = self._condition(filters)
-        return bool(certain_parts(self._services.chunks, plan.state, condition)[parts.mask].all())
+        return all_certain(self._services.chunks, plan.state, self._condition(filters), parts)
 
     def layouts_in(self, plan: SnapshotPlan) -> list[FileLayout]:
         """Return the layouts of the adopted files of a plan that are read this way."""
@@ -235,10 +236,14 @@ class ScanSource(FileSource):
             columns = {field.name: shown[field.id] for field in self._layout.fields}
         return TableOrigin(self._services.blob.url, dataset_name(state), columns)
 
-    def policy(self, plan: SnapshotPlan) -> Policy:
-        """Return how parts are skipped now: by the query, the session, the table, or the store."""
+    def policy(self, plan: SnapshotPlan, settings: Mapping[str, str] | None = None) -> Policy:
+        """Return how parts are skipped now: by the query, the session, the table, or the store.
+
+        `settings` are those of the session, if they are known already.
+        """
+        told = self._gateway.settings(_OPTIONS) if settings is None else settings
         return resolve_policy(
-            self._options, _session_options(self._gateway), plan.state.options, self._services.defaults
+            self._options, _session_options(told), plan.state.options, self._services.defaults
         )
 
     def groups(self, parts: PartSet) -> list[FileGroup]:
@@ -385,9 +390,8 @@ def _time_and_diff(times: Mapping[str, Any]) -> tuple[str, ...]:
     return str(ts), str(times["diff_min"])
 
 
-def _check_session(gateway: Gateway) -> None:
+def _check_session(settings: Mapping[str, str]) -> None:
     """Refuse a session in which Spark would find the members of structs by name instead of by id."""
-    settings = gateway.settings((*_ROW_BY_ROW, _BY_ID))
     wrong = [name for name, value in _ROW_BY_ROW.items() if settings.get(name, value) != value]
     if wrong and settings.get(_BY_ID) != "true":
         raise UsageError(
@@ -396,11 +400,13 @@ def _check_session(gateway: Gateway) -> None:
         )
 
 
-def _session_options(gateway: Gateway) -> dict[str, ConfigValue | None]:
+def _session_options(settings: Mapping[str, str]) -> dict[str, ConfigValue | None]:
     """Return what the session of the running query says."""
     options: dict[str, ConfigValue | None] = {}
-    for setting, text in gateway.settings(_SETTINGS).items():
-        option, read = _SETTINGS[setting]
+    for setting, (option, read) in _OPTIONS.items():
+        text = settings.get(setting)
+        if text is None:
+            continue
         try:
             options[option] = read(text)
         except ValueError:

@@ -157,7 +157,7 @@ class _Following:
     def _read_by(self, execution: int, state: TableState) -> Reader | None:
         """Return a reader of what an execution reads, or of anything if that is nothing; None if unknown."""
         plan = self._gateway.physical_plan(execution)
-        read = None if plan is None else columns_read(plan, self.label)
+        read = None if plan is None else columns_read(self._gateway, plan, self.label)
         if read is None:
             return None
         named = by_column_name(self._reader.schema.fields)

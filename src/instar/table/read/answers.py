@@ -1,7 +1,8 @@
 """Answers from metadata: counts, the least and the greatest value, and which parts a few rows are in.
 
 No part is opened. An answer is given only if it is exact: bounds of numbers, dates and times are those of the
-rows; those of texts may have been cut short, and of a zero the sign is not known.
+rows; of a zero the sign is not known. Texts may have been cut: a short least one was not, but a greatest one
+may have been rounded up to something short.
 """
 
 from __future__ import annotations
@@ -13,17 +14,31 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from instar.parts.truncate import BOUND_BYTES
 from instar.schema import Decimal, Primitive
 from instar.state.manifest import stats_fields
 from instar.table.log.manifest import load_parts
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from instar.schema import Field
     from instar.state import TableState
     from instar.table.log.manifest import ChunkReader
     from instar.table.log.part_set import Mask, PartSet
 
-__all__ = ["Extreme", "Order", "Unknown", "answer_count", "answer_extreme", "first_parts", "top_parts"]
+__all__ = [
+    "Extreme",
+    "Order",
+    "Question",
+    "Unknown",
+    "answer_count",
+    "answer_extreme",
+    "answer_groups",
+    "first_parts",
+    "tells_apart",
+    "top_parts",
+]
 
 _EXACT: Final = frozenset(
     [
@@ -40,6 +55,13 @@ _EXACT: Final = frozenset(
     ]
 )
 _REAL: Final = frozenset(["float", "double"])
+STRING: Final = Primitive("string")
+_MOST_MEASURED: Final = 100_000
+"""Of larger tables, any part that is not opened is worth it."""
+_SOME: Final = 1000
+_APART: Final = 0.5
+_WHOLE_BYTES: Final = BOUND_BYTES - 4
+"""A text that was cut has more bytes than this: as many as fit, of whole characters."""
 
 
 class Unknown(Enum):
@@ -53,6 +75,13 @@ class Extreme(Enum):
 
     MIN = "min"
     MAX = "max"
+
+
+class Question(NamedTuple):
+    """How many rows there are, how many values of a field, or which of them is at one end."""
+
+    field: Field | None = None
+    extreme: Extreme | None = None
 
 
 class Order(NamedTuple):
@@ -85,7 +114,10 @@ def answer_extreme(
 ) -> Any:  # noqa: ANN401 -- a value of any type, dates and times as integers; None; or `Unknown`
     """Return the least or the greatest value of a column, None if it has none. NaN is greater than all."""
     known = _load(chunks, state, parts, field)
-    if known is None or not _is_exact(field) or known.nulls.null_count or known.nans.null_count:
+    is_least_text = field.type == STRING and which is Extreme.MIN
+    if known is None or known.nulls.null_count or known.nans.null_count:
+        return Unknown.UNKNOWN
+    if not (_is_exact(field) or is_least_text):
         return Unknown.UNKNOWN
     numbers = pc.subtract(pc.subtract(known.rows, known.nulls), known.nans)
     has = pc.greater(numbers, 0)
@@ -98,8 +130,103 @@ def answer_extreme(
     if not len(bounds):
         return None
     found = (pc.min if which is Extreme.MIN else pc.max)(_stored(bounds)).as_py()
-    is_zero = isinstance(field.type, Primitive) and field.type.name in _REAL and found == 0
-    return Unknown.UNKNOWN if is_zero else found
+    is_cut = is_least_text and len(found.encode()) > _WHOLE_BYTES
+    return Unknown.UNKNOWN if is_cut or (_is_real(field) and found == 0) else found
+
+
+def answer_groups(
+    chunks: ChunkReader,
+    state: TableState,
+    parts: PartSet,
+    keys: Sequence[Field],
+    questions: Sequence[Question],
+) -> list[tuple[Any, ...]] | Unknown:
+    """Answer questions for each group of rows: the values of the keys, then the answers.
+
+    Keys are columns that are the same, or null, in all rows of each part: a part belongs to one group.
+    """
+    known = {
+        field.id: _load(chunks, state, parts, field)
+        for field in (*keys, *(own.field for own in questions if own.field))
+    }
+    columns: dict[str, pa.Array] = {}
+    for at, field in enumerate(keys):
+        own = known[field.id]
+        column = None if own is None else _constant(own, field)
+        if column is None:
+            return Unknown.UNKNOWN
+        columns[f"key{at}"] = column
+    names = list(columns)
+    asked = []
+    for at, question in enumerate(questions):
+        column = _by_part(parts, question, None if question.field is None else known[question.field.id])
+        if column is None:
+            return Unknown.UNKNOWN
+        columns[f"answer{at}"] = column
+        asked.append((f"answer{at}", "sum" if question.extreme is None else question.extreme.value))
+    grouped = pa.table(columns).group_by(names, use_threads=False).aggregate(asked)
+    found = list(zip(*(grouped.column(at).to_pylist() for at in range(grouped.num_columns)), strict=True))
+    for at, question in enumerate(questions, len(keys)):
+        if question.extreme is not None and _is_real(question.field) and any(row[at] == 0 for row in found):
+            return Unknown.UNKNOWN
+    return found
+
+
+def _by_part(parts: PartSet, question: Question, known: _Known | None) -> pa.Array | None:
+    """Return what a question is answered with for each part by itself; None if that is not known."""
+    if question.field is None:
+        return parts.rows
+    if known is None or known.nulls.null_count:
+        return None
+    if question.extreme is None:
+        return pc.subtract(known.rows, known.nulls)
+    if not _is_exact(question.field) or known.nans.null_count or pc.any(pc.greater(known.nans, 0)).as_py():
+        return None
+    bounds = _stored(known.low if question.extreme is Extreme.MIN else known.high)
+    has = pc.greater(known.rows, known.nulls)
+    if bounds.filter(has).null_count:
+        return None
+    return pc.if_else(has, bounds, pa.scalar(None, bounds.type))
+
+
+def _constant(known: _Known, field: Field) -> pa.Array | None:
+    """Return the one value that a column has in each part, or null; None if it may have several somewhere.
+
+    Between two bounds that are equal there is nothing else, whether or not these have been cut.
+    """
+    if not (_is_exact(field) or field.type == STRING) or known.nulls.null_count or known.nans.null_count:
+        return None
+    low, high = _stored(known.low), _stored(known.high)
+    empty = pc.equal(known.nulls, known.rows)
+    one = pc.and_(pc.equal(known.nulls, 0), pc.fill_null(pc.equal(low, high), False))  # noqa: FBT003
+    if _is_real(field):  # of a zero the sign is not known, and beside a NaN there may be anything
+        one = pc.and_(one, pc.equal(known.nans, 0))
+        one = pc.and_(one, pc.fill_null(pc.not_equal(low, 0), False))  # noqa: FBT003
+    if not pc.all(pc.or_(empty, one)).as_py():
+        return None
+    return pc.if_else(empty, pa.scalar(None, low.type), low)
+
+
+def tells_apart(chunks: ChunkReader, state: TableState, parts: PartSet, field: Field) -> bool:
+    """Whether a value of a column is in the bounds of few parts, so that it pays to look which.
+
+    That is measured on some parts: by how many of all their bounds lie between the two of one part.
+    """
+    if len(parts) > _MOST_MEASURED:
+        return True
+    known = _load(chunks, state, parts, field) if isinstance(field.type, Primitive | Decimal) else None
+    if known is None or len(parts) < 2:  # noqa: PLR2004 -- of a single part, nothing is pruned
+        return False
+    some = pa.array(np.unique(np.linspace(0, len(parts) - 1, _SOME).astype(np.int64)))
+    low, high = _stored(known.low.take(some)), _stored(known.high.take(some))
+    has = pc.and_(pc.is_valid(low), pc.is_valid(high))
+    low, high = low.filter(has), high.filter(has)
+    if len(low) * 2 < len(some):
+        return False
+    ranks = pc.rank(pa.concat_arrays([low, high]), sort_keys="ascending", tiebreaker="dense").to_numpy()
+    ranks = ranks.astype(np.int64)
+    between = ranks[len(low) :] - ranks[: len(low)] + 1
+    return bool(between.mean() / ranks.max() <= _APART)
 
 
 def first_parts(parts: PartSet, rows: int) -> PartSet:
@@ -166,6 +293,10 @@ def _load(chunks: ChunkReader, state: TableState, parts: PartSet, field: Field) 
     known = load_parts(chunks, state, own, ()).keep(parts.mask)
     bounds = known.bounds[field.id]
     return _Known(known.rows, *(bounds.column(name) for name in ("nulls", "nans", "min", "max")))
+
+
+def _is_real(field: Field | None) -> bool:
+    return field is not None and isinstance(field.type, Primitive) and field.type.name in _REAL
 
 
 def _is_exact(field: Field) -> bool:

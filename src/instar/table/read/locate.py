@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from instar.table.read.snapshot import SnapshotPlan
     from instar.table.services import Services
 
-__all__ = ["Found", "certain_in", "certain_parts", "find_rows", "merged_rows", "narrow_reader"]
+__all__ = ["Found", "all_certain", "certain_in", "certain_parts", "find_rows", "merged_rows", "narrow_reader"]
 
 
 class Found(NamedTuple):
@@ -82,7 +82,17 @@ def certain_in(services: Services, plan: SnapshotPlan, condition: Filter, policy
 
 def certain_parts(chunks: ChunkReader, state: TableState, condition: Condition) -> Mask:
     """Tell for which live parts a condition is proved to be true for every row."""
-    known = part_bounds(chunks, state, condition.expression)
+    return _certain(part_bounds(chunks, state, condition.expression), condition)
+
+
+def all_certain(chunks: ChunkReader, state: TableState, condition: Condition, parts: PartSet) -> bool:
+    """Whether a condition is proved to be true for every row of some parts; mostly the first says no."""
+    known = part_bounds(chunks, state, condition.expression).keep(parts.mask)
+    first = known.keep(np.arange(len(known)) < 1)
+    return bool(_certain(first, condition).all() and _certain(known, condition).all())
+
+
+def _certain(known: PartSet, condition: Condition) -> Mask:
     scope = make_scope(condition.expression, known.bounds, known.rows, condition.now)
     result = evaluate(condition.expression, scope)
     certain = result.truth.true & ~result.truth.false & ~result.null & ~result.fail
