@@ -40,13 +40,12 @@ class Gateway:
                 "read the table with spark.read.format('instar')"
             )
         self.spark = spark
-        self._py4j = context._gateway  # noqa: SLF001 -- PySpark has no public way to its JVM
-        self.jvm: Any = self._py4j.jvm
+        self.py4j = context._gateway  # noqa: SLF001 -- PySpark has no public way to its JVM
+        self.jvm: Any = self.py4j.jvm
         self.session: Any = spark._jsparkSession  # noqa: SLF001
         self._context: Any = context._jsc  # noqa: SLF001
-        self._executions = self.jvm.org.apache.spark.sql.execution.SQLExecution
-        ensure_callback_server_started(self._py4j)  # type: ignore[no-untyped-call]
-        tend_callbacks(self._py4j)
+        ensure_callback_server_started(self.py4j)  # type: ignore[no-untyped-call]
+        tend_callbacks(self.py4j)
         sources = self.jvm.org.apache.spark.sql.execution.datasources
         self.relation = sources.HadoopFsRelation
         self.parquet = sources.parquet.ParquetFileFormat
@@ -91,24 +90,24 @@ class Gateway:
     def strings(self, items: Sequence[str]) -> Any:  # noqa: ANN401 -- a Java array
         """Return an array of strings."""
         if not items:
-            return self._py4j.new_array(self.jvm.java.lang.String, 0)
+            return self.py4j.new_array(self.jvm.java.lang.String, 0)
         split = self.jvm.org.apache.commons.lang3.StringUtils.splitPreserveAllTokens
         return split(_SEPARATOR.join(items), _SEPARATOR)
 
     def new_array(self, of: Any, size: int) -> Any:  # noqa: ANN401 -- a Java class, and an array of it
         """Return an array with nothing in it yet."""
-        return self._py4j.new_array(of, size)
+        return self.py4j.new_array(of, size)
 
     def array(self, kind: Any, items: Sequence[Any]) -> Any:  # noqa: ANN401 -- a Java class, a Java array
         """Return an array of a class."""
-        made = self._py4j.new_array(kind, len(items))
+        made = self.py4j.new_array(kind, len(items))
         for at, item in enumerate(items):
             made[at] = item
         return made
 
     def lines(self, items: Any) -> list[str]:  # noqa: ANN401 -- a Java array
         """Return what the objects of an array say of themselves, if that has no line breaks."""
-        objects = self._py4j.new_array(self.jvm.java.lang.Object, len(items))
+        objects = self.py4j.new_array(self.jvm.java.lang.Object, len(items))
         self._system.arraycopy(items, 0, objects, 0, len(items))
         return str(self.jvm.org.apache.commons.lang3.StringUtils.join(objects, "\n")).splitlines()
 
@@ -141,7 +140,7 @@ class Gateway:
         The first file carries the keeper in its metadata, which is in everything that Spark makes of a
         listing. Only an `EventObject`, which leaves its source behind, can also go to executors.
         """
-        row = self._py4j.new_array(self.jvm.java.lang.Object, len(values))
+        row = self.py4j.new_array(self.jvm.java.lang.Object, len(values))
         for at, value in enumerate(values):
             text = isinstance(value, str)
             row[at] = self._utf8.fromString(value) if text else value
@@ -154,7 +153,7 @@ class Gateway:
 
     def long_array(self, data: bytes, count: int) -> Column:
         """Return so many big-endian numbers of 64 bits as a constant that Spark indexes in one step."""
-        numbers = self._py4j.new_array(self.jvm.long, count)
+        numbers = self.py4j.new_array(self.jvm.long, count)
         self._byte_buffer.wrap(data).asLongBuffer().get(numbers)
         kind = self.schema('{"type": "array", "elementType": "long", "containsNull": false}')
         return self._column(self._literal(self._unsafe_array.fromPrimitiveArray(numbers), kind))
@@ -187,21 +186,6 @@ class Gateway:
     def _column(self, expression: Any) -> Column:  # noqa: ANN401 -- a Java object
         return Column(self._expressions.column(expression))
 
-    def running_query(self) -> tuple[int, int] | None:
-        """Return the ids of the execution and of the query that Spark is asking for, if it says so.
-
-        A query that is executed again has the same id. Only a callback may ask: its calls run in the very
-        thread of the JVM that made it.
-        """
-        execution = self._context.getLocalProperty("spark.sql.execution.id")
-        query = None if execution is None else self._executions.getQueryExecution(int(execution))
-        return None if query is None else (int(execution), query.id())
-
-    def physical_plan(self, execution: int) -> Any:  # noqa: ANN401 -- a Java object
-        """Return the plan that an execution runs, or None if it has ended."""
-        query = self._executions.getQueryExecution(execution)
-        return None if query is None else query.executedPlan()
-
     def settings(self, names: Iterable[str]) -> dict[str, str]:
         """Return those of these settings that the session has."""
         conf = self.session.sessionState().conf()
@@ -220,16 +204,12 @@ class Gateway:
         """Return the time zone of the session of the running query."""
         return str(self._conf.get().sessionLocalTimeZone())
 
-    def is_running(self, execution: int) -> bool:
-        """Whether an execution has not ended yet."""
-        return self._executions.getQueryExecution(execution) is not None
-
     def statuses(self, files: Sequence[tuple[str, int, int]]) -> Any:  # noqa: ANN401 -- a Java array
         """Make all file statuses in one call: Hadoop reads them from bytes, in its own wire format."""
         data = struct.pack(">i", len(files)) + b"".join(_status(*file) for file in files)
         read = self._array_writable(self._status_class)
         read.readFields(self._data_input(self._bytes_input(data)))
-        statuses = self._py4j.new_array(self._status, len(files))
+        statuses = self.py4j.new_array(self._status, len(files))
         self._system.arraycopy(read.get(), 0, statuses, 0, len(files))
         return statuses
 
