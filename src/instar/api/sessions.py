@@ -62,8 +62,8 @@ def scan_reports(frame: DataFrame) -> list[ScanReport]:
     """Plan a DataFrame without running it, and report on each scan of an instar table in it.
 
     The filters are those that Spark's optimizer has pushed down to each scan. A table that holds retractions
-    is scanned twice: once as it is, and once where rows have to be added up. A view is always scanned twice,
-    because its table may hold some later. A subquery runs once, and is reported once.
+    may be scanned more than once: where rows were retracted, or have to be added up, in scans of their own. A
+    subquery runs once, and is reported once.
     """
     from instar.spark import reports_of  # noqa: PLC0415 -- only who needs Spark loads it
 

@@ -115,7 +115,7 @@ def _cancel(spark: SparkSession, over: threading.Event) -> None:
 
 
 def _end_jvm(*, grace_seconds: float) -> None:
-    """Let the JVM that PySpark started not outlive this process: a task in a tight loop keeps it for ever."""
+    """Let the JVM that PySpark started not outlive this process: a task in a tight loop keeps it forever."""
     process = getattr(SparkContext._gateway, "proc", None)  # noqa: SLF001 -- there is no other way to it
     if process is None:
         return

@@ -13,10 +13,12 @@ import pyarrow as pa
 import pytest
 
 import instar
-from instar.errors import ReaderFencedError, TableNotFoundError, UsageError
+from instar.errors import ReaderFencedError, TableNotFoundError
 from tests.tables import list_leases
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import SparkSession
 
     from instar import Store, Table
@@ -111,7 +113,7 @@ def test_what_a_query_does_not_read_does_not_fence_it(
         assert ask(spark, "select count(*) from t") == [(2,)]
         assert ask(spark, "select x.k from t x join t y on x.k = y.k where y.k = 1") == [(1,)]
         assert ask(spark, "select k from t where k = (select max(k) from t)") == [(2,)]
-        [report, _] = instar.scan_reports(spark.sql("select max(k) from t where k > 7"))
+        [report] = instar.scan_reports(spark.sql("select max(k) from t where k > 7"))
         assert (report.total, report.read) == (1, 0)
         for query in (
             "select k from t where v = 'a'",
@@ -173,9 +175,15 @@ def test_one_query_reads_one_state(
         else:
             table.append(rows((1, "a")))
 
-    from instar.spark.native import file_index  # noqa: PLC0415 -- the test needs Spark, the file does not
+    from instar.spark.native import file_index, views  # noqa: PLC0415 -- the test needs Spark, not the file
 
     original = file_index.PartIndex.listFiles
+    told = views._View.answer
+
+    def answer(self: views._View, held: views._Held, columns: Sequence[str]) -> object:
+        found = told(self, held, columns)
+        disturb()
+        return found
 
     def list_files(self: file_index.PartIndex, *args: object) -> object:
         answer = original(self, *args)
@@ -183,6 +191,7 @@ def test_one_query_reads_one_state(
         return answer
 
     monkeypatch.setattr(file_index.PartIndex, "listFiles", list_files)
+    monkeypatch.setattr(views._View, "answer", answer)
     joined = "select x.k, y.k from t x join t y on x.k <= y.k where x.k in (select k from t)"
     for _ in range(3):
         there = table.snapshot().to_arrow().column("k").to_pylist()
@@ -217,15 +226,80 @@ def test_a_lease_is_held_as_long_as_spark_knows_the_plan(spark: SparkSession, st
 
 
 @pytest.mark.native
-def test_what_is_not_a_query_cannot_read_retractions(spark: SparkSession, store: Store) -> None:
-    """An RDD says nothing about the query that it belongs to: it reads plain tables, and refuses others."""
+def test_an_rdd_of_a_view_has_the_rows_of_its_query(spark: SparkSession, store: Store) -> None:
+    """It is planned as a query is, whatever was retracted."""
     table = store.create_table("t", "k int, v string")
     table.append(rows((1, "a"), (2, "b")))
     instar.register(spark, store)
     assert sorted(row.k for row in spark.sql("select k from t").rdd.collect()) == [1, 2]
     retract(table, (1, "a"))
-    with pytest.raises(UsageError, match=re.escape("table.read(spark)")):
-        spark.sql("select k from t").rdd.collect()
+    assert [row.k for row in spark.sql("select k from t").rdd.collect()] == [2]
+
+
+@pytest.mark.native
+def test_a_view_is_one_scan_where_nothing_is_retracted(spark: SparkSession, store: Store) -> None:
+    """Nothing is united or added up, nor planned; a row that is retracted by position adds a scan."""
+    table = store.create_table("t", "k int, v string")
+    table.append(rows((1, "a"), (2, "b")))
+    instar.register(spark, store)
+
+    def planned() -> str:
+        frame = spark.sql("select x.k from t x join t y on x.k = y.k where y.v >= 'a'")
+        return str(frame._jdf.queryExecution().optimizedPlan().toString())
+
+    assert planned().count("Relation") == 2
+    assert not re.search("Union|Aggregate|Generate", planned())
+    table.append(rows((3, "c")))
+    table.delete("k = 1")
+    assert planned().count("Union") == 2
+    assert ask(spark, "select x.k from t x join t y on x.k = y.k where y.v >= 'a'") == [(2,), (3,)]
+
+
+@pytest.mark.native
+def test_what_is_retracted_after_a_query_was_planned_is_in_it(spark: SparkSession, store: Store) -> None:
+    """It has the rows of the state that it was planned for, all of them; the next query has those of now."""
+    table = store.create_table("t", "k int, v string")
+    table.append(rows((1, "a"), (2, "b")))
+    instar.register(spark, store)
+    text = "select x.k from t x join t y on x.k = y.k where x.k in (select k from t)"
+    planned = spark.sql(text)
+    planned.explain()
+    retract(table, (1, "a"))
+    table.append(rows((3, "c")))
+    assert ask(spark, text) == [(2,), (3,)]
+    assert sorted(row.k for row in planned.collect()) == [1, 2]
+    table.append(rows((1, "a")))
+    table.compact(full=True)
+    table.vacuum(grace_ms=0)
+    assert sorted(row.k for row in planned.where("k > 0").collect()) == [1, 2, 3]
+    assert sorted(row.k for row in planned.collect()) == [1, 2]
+
+
+@pytest.mark.native
+def test_conditions_reach_the_parts_of_a_view_with_retractions(spark: SparkSession, store: Store) -> None:
+    """Each scan that a view becomes skips what a filter excludes."""
+    table = store.create_table("t", "k int, v string")
+    for k in range(4):
+        table.append(rows((k, "a"), (k, "b")))
+    table.delete("v = 'b' and k < 2")
+    instar.register(spark, store)
+    reports = instar.scan_reports(spark.sql("select v from t where k = 1"))
+    assert sorted((report.total, report.read) for report in reports) == [(2, 0), (2, 1)]
+    assert ask(spark, "select v from t where k = 1") == [("a",)]
+
+
+@pytest.mark.native
+def test_another_session_is_told_that_a_view_is_not_its_own(spark: SparkSession, store: Store) -> None:
+    """A session that shares nothing with the one of the view has no rule for it; others have."""
+    table = store.create_table("t", "k int, v string")
+    table.append(rows((1, "a")))
+    table.follow(spark).createOrReplaceGlobalTempView("followed")
+    try:
+        table.delete("true")
+        table.append(rows((2, "b")))
+        assert ask(spark.newSession(), "select k from global_temp.followed") == [(2,)]
+    finally:
+        spark.catalog.dropGlobalTempView("followed")
 
 
 def test_threads_query_views_at_the_same_time(spark: SparkSession, store: Store) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 from abc import ABC, abstractmethod
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
@@ -73,6 +74,9 @@ class TableOrigin(NamedTuple):
 
 class FileSource(ABC):
     """Where an index gets its files from."""
+
+    options: Mapping[str, str] = MappingProxyType({})
+    """Options of the relation over these files."""
 
     @abstractmethod
     def files(self, filters: Filters) -> Listing:
@@ -144,6 +148,11 @@ class PartIndex:
     def partitionSchema(self) -> Any:  # noqa: ANN401, N802
         """Return the columns whose values come with a file instead of from it."""
         return self._partition_schema
+
+    @property
+    def options(self) -> Mapping[str, str]:
+        """Options of the relation over these files."""
+        return self._source.options
 
     def report(self, filters: Filters) -> ScanReport | None:
         """Report on a scan with these filters, if there is anything to say of it."""

@@ -45,7 +45,6 @@ class Gateway:
         self.session: Any = spark._jsparkSession  # noqa: SLF001
         self._settings: Any = self.session.sessionState().conf()
         self._context: Any = context._jsc  # noqa: SLF001
-        self._executions = self.jvm.org.apache.spark.sql.execution.SQLExecution
         ensure_callback_server_started(self.py4j)  # type: ignore[no-untyped-call]
         tend_callbacks(self.py4j)
         sources = self.jvm.org.apache.spark.sql.execution.datasources
@@ -202,21 +201,6 @@ class Gateway:
     def _column(self, expression: Any) -> Column:  # noqa: ANN401 -- a Java object
         return Column(self._expressions.column(expression))
 
-    def running_query(self) -> tuple[int, int] | None:
-        """Return the ids of the execution and of the query that Spark is asking for, if it says so.
-
-        A query that is executed again has the same id. Only a callback may ask: its calls run in the very
-        thread of the JVM that made it.
-        """
-        execution = self._context.getLocalProperty("spark.sql.execution.id")
-        query = None if execution is None else self._executions.getQueryExecution(int(execution))
-        return None if query is None else (int(execution), query.id())
-
-    def physical_plan(self, execution: int) -> Any:  # noqa: ANN401 -- a Java object
-        """Return the plan that an execution runs, or None if it has ended."""
-        query = self._executions.getQueryExecution(execution)
-        return None if query is None else query.executedPlan()
-
     def settings(self, names: Iterable[str]) -> dict[str, str]:
         """Return those of these settings that the session has."""
         found = {name: self._settings.getConfString(name, None) for name in names}
@@ -233,10 +217,6 @@ class Gateway:
     def time_zone(self) -> str:
         """Return the time zone of the session of the running query."""
         return str(self._conf.get().sessionLocalTimeZone())
-
-    def is_running(self, execution: int) -> bool:
-        """Whether an execution has not ended yet."""
-        return self._executions.getQueryExecution(execution) is not None
 
     def statuses(self, files: Sequence[tuple[str, int, int]]) -> Any:  # noqa: ANN401 -- a Java array
         """Make all file statuses in one call: Hadoop reads them from bytes, in its own wire format."""

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from instar.spark.native.gateway import Gateway
     from instar.table.read.report import ScanReport
 
-__all__ = ["columns_read", "reports_of", "table_scans"]
+__all__ = ["reports_of", "table_scans"]
 
 _OF_FILES: Final = "FileSourceScanExec"
 _PLANNED: Final = "BatchScanExec"
@@ -71,16 +71,6 @@ def _below(node: Any, name: str) -> Iterator[Any]:  # noqa: ANN401 -- a physical
     for sequence in (node.children(), node.subqueries()):
         for at in range(sequence.size()):
             yield sequence.apply(at)
-
-
-def columns_read(gateway: Gateway, plan: Any, label: str) -> frozenset[str] | None:  # noqa: ANN401 -- a physical plan
-    """Return the physical columns that all scans with this label read together; None if there is none."""
-    found = [
-        frozenset(scan.requiredSchema().fieldNames())
-        for index, scan in table_scans(gateway, plan, cached=True)
-        if isinstance(index, PartIndex) and index.toString() == label
-    ]
-    return frozenset().union(*found) if found else None
 
 
 def reports_of(frame: DataFrame) -> list[ScanReport]:

@@ -156,7 +156,7 @@ def make_relation(gateway: Gateway, index: PartIndex, schema: Any) -> Any:  # no
         schema,
         gateway.none(),
         gateway.parquet(),
-        gateway.options(READ_OPTIONS),
+        gateway.options({**READ_OPTIONS, **index.options}),
         gateway.session,
     )
 

@@ -22,18 +22,19 @@ from instar.spark.native.settle import settle_on_spark
 from instar.spark.planner.table import is_planned, planned_frame
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import Column, SparkSession
 
     from instar.schema import Field
+    from instar.spark.native.file_index import FileSource
     from instar.spark.native.scan_source import ScanSource
     from instar.state import ConfigValue
     from instar.table import Services
     from instar.table.log.pin import Pin
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["later_frame", "merge_frame", "scan_frame", "snapshot_frame", "taken_frame"]
+__all__ = ["later_frame", "plan_frame", "scan_frame", "snapshot_frame"]
 
 _BATCH_TS: Final = "_batch_ts"
 _BATCH_DIFF: Final = "_batch_diff"
@@ -47,12 +48,19 @@ def snapshot_frame(
     options: Mapping[str, ConfigValue | None] | None = None,
 ) -> DataFrame:
     """Return the rows of a snapshot, which is held as long as the frame; `options` are for its queries."""
-    plan = settle_on_spark(spark, services, plan, pin)
+    settled = settle_on_spark(spark, services, plan, pin)
+
+    def source(branch: Branch, read: Sequence[Field]) -> SnapshotSource:
+        return SnapshotSource(gateway_of(spark), services, branch, read, options or {}, settled, pin)
+
+    return plan_frame(spark, settled, source)
+
+
+def plan_frame(
+    spark: SparkSession, plan: SnapshotPlan, source: Callable[[Branch, Sequence[Field]], SnapshotSource]
+) -> DataFrame:
+    """Return the rows of a plan, from sources of its parts in each branch that it has."""
     fields = plan.reader.schema.fields
-
-    def source(branch: Branch, read: Sequence[Field]) -> ScanSource:
-        return SnapshotSource(gateway_of(spark), services, branch, read, options or {}, plan, pin)
-
     label = f"instar:/{plan.state.name}@{plan.state.seqno}"
     history = plan.state.history
     widened = widened_decimals(history, (*fields, *history.latest.fields))
@@ -64,13 +72,13 @@ def snapshot_frame(
         )
     if taken:
         retracted = f"{label} ({taken} parts less retracted rows)"
-        frames.append(taken_frame(spark, retracted, fields, source(Branch.TAKEN, fields), widened))
+        frames.append(_taken_frame(spark, retracted, fields, source(Branch.TAKEN, fields), widened))
     scan = reduce(DataFrame.unionAll, frames)
     if not plan.merge:
         return scan
     read = {field.id for field in fields}
     others = tuple(field for field in history.latest.fields if field.id not in read)
-    merge = merge_frame(
+    merge = _merge_frame(
         spark,
         plan.state.name,
         f"{label} ({len(plan.merge)} parts to add up)",
@@ -84,7 +92,7 @@ def snapshot_frame(
 
 
 def scan_frame(
-    spark: SparkSession, label: str, fields: Sequence[Field], source: ScanSource, widened: frozenset[int]
+    spark: SparkSession, label: str, fields: Sequence[Field], source: FileSource, widened: frozenset[int]
 ) -> DataFrame:
     """Return the rows of parts as they are."""
     if isinstance(source, SnapshotSource) and is_planned(spark, source):
@@ -95,7 +103,7 @@ def scan_frame(
     return show(frame, fields)
 
 
-def taken_frame(
+def _taken_frame(
     spark: SparkSession,
     label: str,
     fields: Sequence[Field],
@@ -115,7 +123,7 @@ def taken_frame(
     return show(frame, fields)
 
 
-def merge_frame(
+def _merge_frame(
     spark: SparkSession,
     table: str,
     label: str,

@@ -1,7 +1,7 @@
 """`ScanSource`: the parts of one scan of a table, as the queries of Spark ask for them, and what keeps them.
 
 Whenever Spark plans a query, it asks for the files that its filters need. A snapshot answers from one state,
-for ever; a view that follows its table (`views.py`) answers from the state of each query.
+forever; a view that follows its table (`views.py`) answers from the state of each query.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ if TYPE_CHECKING:
     from instar.table.read.report import ScanReport
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["SETTINGS", "Branch", "Chosen", "ScanSource", "SnapshotSource"]
+__all__ = ["SETTINGS", "Branch", "Chosen", "ScanSource", "SnapshotSource", "table_origin"]
 
 _OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], ConfigValue]]]] = {
     "instar.skipping": ("skipping", str),
@@ -188,10 +188,6 @@ class ScanSource(FileSource):
         other._largest = None  # noqa: SLF001
         return other
 
-    def is_idle(self, plan: SnapshotPlan) -> bool:
-        """Whether this is a scan of parts with retracted rows, and there are none: nobody asks about it."""
-        return self._branch is Branch.TAKEN and not self._parts(plan)
-
     def _by_layout(self, plan: SnapshotPlan) -> Mapping[FileLayout | None, PartSet]:
         """Return the parts of the branch, those of our own under None."""
         parts = self._branch.parts(plan)
@@ -230,10 +226,9 @@ class ScanSource(FileSource):
     def origin_in(self, state: TableState) -> TableOrigin:
         """Return the table of a state, with the columns that are read."""
         if self._layout is None:
-            columns = {name: field.name for name, field in by_column_name(self._fields).items()}
-        else:
-            shown = {field.id: field.name for field in self._fields}
-            columns = {field.name: shown[field.id] for field in self._layout.fields}
+            return table_origin(self._services, state, self._fields)
+        shown = {field.id: field.name for field in self._fields}
+        columns = {field.name: shown[field.id] for field in self._layout.fields}
         return TableOrigin(self._services.blob.url, dataset_name(state), columns)
 
     def policy(self, plan: SnapshotPlan, settings: Mapping[str, str] | None = None) -> Policy:
@@ -282,8 +277,17 @@ class ScanSource(FileSource):
         return list(range(len(parts)))
 
 
+def table_origin(services: Services, state: TableState, fields: Sequence[Field]) -> TableOrigin:
+    """Return the table of a state, with the columns of some fields."""
+    columns = {name: field.name for name, field in by_column_name(fields).items()}
+    return TableOrigin(services.blob.url, dataset_name(state), columns)
+
+
 class SnapshotSource(ScanSource):
     """The parts of a snapshot: every query reads the same."""
+
+    plannable: ClassVar[bool] = True
+    """Whether Spark's planner may know the scan, which then asks for parts and not for `files`."""
 
     def __init__(
         self,

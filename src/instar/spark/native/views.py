@@ -1,32 +1,36 @@
 """Views that follow their tables: every query reads the state that is current when it is planned.
 
-The schema is the one that a table had when its view was made, and is checked again in each state that is
-read; where some of it can no longer be honoured, what counts are the columns that a query reads. All parts
-of one query read one state of a table, and hold it until Spark forgets the query's plan.
+The plan of a view has one relation, which stands for the table. While Spark optimises a query, a rule
+(`views.java`) replaces it by the state of that moment: by a plain scan where nothing is retracted, or by the
+plan of a snapshot. All parts of one query read one state of a table, and hold it until Spark forgets the
+query's plan. The schema is the one that a table had when its view was made, and is checked again in each
+state; where some of it can no longer be honoured, what counts are the columns that a query reads.
 """
 
 from __future__ import annotations
 
+import itertools
 import threading
 import warnings
-from functools import partial
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
+
+from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 from instar.errors import ReaderFencedError, UsageError
-from instar.schema import Schema, check_reader
-from instar.spark.native.adopted import split_by_layout
-from instar.spark.native.file_index import Keeper, Listing
+from instar.schema import Schema, check_reader, spark_json
+from instar.spark.native.file_index import FileSource, Keeper, Listing, PartIndex
 from instar.spark.native.gateway import gateway_of
-from instar.spark.native.names import by_column_name, widened_decimals
-from instar.spark.native.plans import columns_read
-from instar.spark.native.scan import merge_frame, scan_frame, taken_frame
-from instar.spark.native.scan_source import Branch, ScanSource
+from instar.spark.native.java import compile_class
+from instar.spark.native.names import by_column_name, column_name, widened_decimals
+from instar.spark.native.relation import make_relation, physical_json, struct_json
+from instar.spark.native.relay import relayed
+from instar.spark.native.scan import plan_frame, scan_frame
+from instar.spark.native.scan_source import Branch, SnapshotSource, table_origin
 from instar.spark.native.settle import may_settle_here
-from instar.state.chunk import FILES, PLACES, TIMES
-from instar.table.log.manifest import load_parts
 from instar.table.read.settle import settle
-from instar.table.read.snapshot import plan_snapshot, resolve_reader
+from instar.table.read.snapshot import check_fence, plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -34,217 +38,233 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.schema import Field
-    from instar.spark.native.adopted import FileLayout
     from instar.spark.native.file_index import TableOrigin
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
-    from instar.state import ConfigValue, TableState
+    from instar.state import TableState
     from instar.table import Services, TableLog
     from instar.table.log.pin import Pin
-    from instar.table.read.report import ScanReport
     from instar.table.read.snapshot import Reader, SnapshotPlan
 
 __all__ = ["following_frame", "make_view", "make_views"]
 
+_OPTION: Final = "instar.view"
+"""The option of a relation that says which view it stands for."""
+_numbers = itertools.count(1)
+_views: WeakValueDictionary[str, _View] = WeakValueDictionary()
+
 
 class _Held(Keeper):
-    """What one query reads of one table, and the lease on it."""
+    """One state of a table, and the lease on it: as long as a query needs it."""
 
-    def __init__(self, plan: SnapshotPlan, pin: Pin) -> None:
-        self.plan = plan
-        self.release = pin.release
-        self._pin = pin
-
-
-class _Running:
-    """What the queries of a session hold while they run, whatever becomes of their plans meanwhile."""
-
-    def __init__(self) -> None:
-        self._held: dict[int, set[_Held]] = {}
-        self._lock = threading.Lock()
-
-    def hold(self, gateway: Gateway, execution: int, held: _Held) -> None:
-        """Hold something until an execution has ended, and let go of what others held that have."""
-        with self._lock:
-            for other in [known for known in self._held if not gateway.is_running(known)]:
-                del self._held[other]
-            self._held.setdefault(execution, set()).add(held)
+    def __init__(self, pin: Pin) -> None:
+        self.pin = pin
+        self.indexes: WeakValueDictionary[frozenset[int], PartIndex] = WeakValueDictionary()
+        """Those of plain scans, by the fields that are read."""
 
 
-_running: WeakKeyDictionary[Gateway, _Running] = WeakKeyDictionary()
-
-
-class _Following:
+class _View(FileSource):
     """One table, as one view sees it."""
 
-    def __init__(self, gateway: Gateway, services: Services, log: TableLog, reader: Reader) -> None:
+    def __init__(self, gateway: Gateway, services: Services, log: TableLog) -> None:
+        state = log.load()
         self._gateway = gateway
         self._services = services
         self._log = log
-        self._reader = reader
-        self._running = _running.setdefault(gateway, _Running())
-        self._by_query: WeakValueDictionary[int, _Held] = WeakValueDictionary()
+        self._reader = resolve_reader(state, None, None)
+        self._by_query: WeakValueDictionary[str, _Held] = WeakValueDictionary()
+        self._latest: Callable[[], _Held | None] = lambda: None
         self._lock = threading.Lock()
-        self.layouts: list[FileLayout] = []
-        """The layouts of adopted files that the view reads."""
-        if log.load_known().adopted is not None:
-            plan = self.readable()
-            parts = load_parts(services.chunks, plan.state, (), (PLACES, TIMES, FILES))
-            found = split_by_layout(parts, plan.state.history, reader.schema.fields)
-            self.layouts = [layout for layout in found if layout is not None]
+        self.widened = widened_decimals(state.history, self.fields)
+        physical = [physical_json(field, column_name(field.id, self.widened)) for field in self.fields]
+        self._schema = gateway.schema(struct_json(physical))
+        self.number = str(next(_numbers))
+        self.options: Mapping[str, str] = {_OPTION: self.number}
+        _views[self.number] = self
 
     @property
-    def name(self) -> str:
-        """The table's name."""
-        return self._log.name
+    def fields(self) -> Sequence[Field]:
+        """The fields that the view shows."""
+        return self._reader.schema.fields
 
     @property
     def label(self) -> str:
         """What the scan is called in plans."""
         return f"instar:/{self._log.name}"
 
-    def source(self, branch: Branch) -> ScanSource:
-        """Return the parts of one branch, the scan or the merge."""
-        fields = self._reader.schema.fields
-        return _FollowingSource(self._gateway, self._services, branch, fields, {}, self)
+    def files(self, filters: Filters) -> Listing:  # noqa: ARG002 -- which these are does not matter
+        """Refuse: only a rule of the session can tell what a query reads."""
+        raise UsageError(
+            f"this session does not know the view of `{self._log.name}`, which another session made: "
+            "make one here, with instar.register or table.follow"
+        )
 
-    def total_bytes(self) -> int:
+    def size(self) -> int:
         """Return the size of the whole table, as of now."""
         return self._log.load().totals.bytes
 
-    def readable(self) -> SnapshotPlan:
-        """Plan the current state, for the columns that can still be read."""
-        return self._plan(self._readable).plan
+    def origin(self) -> TableOrigin:
+        """Return the table that is followed."""
+        return table_origin(self._services, self._log.load(), self.fields)
 
-    def current(self, *, listing: bool = True) -> _Held:
-        """Return what the query reads that Spark is asking for: on its first question, the current state."""
-        running = self._gateway.running_query()
-        if running is None:
-            return self._unknown(listing=listing)
-        execution, query = running
+    def held_by(self, query: str) -> _Held:
+        """Return what a query reads: on its first question, the current state."""
         with self._lock:
             held = self._by_query.get(query)
             if held is None:
-                read = partial(self._read_by, execution) if listing else None
-                held = self._by_query[query] = self._plan(read)
-            self._running.hold(self._gateway, execution, held)
+                held = self._by_query[query] = self._current()
             return held
 
-    def _plan(self, narrow: Callable[[TableState], Reader | None] | None = None) -> _Held:
-        """Plan the current state; if the reader is fenced, for what is left of it, and if that is enough."""
-        pin = self._log.pinned()
-        try:
-            return _Held(self._plan_for(pin.state, narrow), pin)
-        except BaseException:
-            pin.release()
-            raise
+    def _current(self) -> _Held:
+        """Hold the current state, together with other queries that do."""
+        held = self._latest()
+        if held is None or not held.pin.is_held or not _is_same(held.pin.state, self._log.load()):
+            held = _Held(self._log.pinned())
+            self._latest = ref(held)
+        return held
 
-    def _plan_for(
-        self, state: TableState, narrow: Callable[[TableState], Reader | None] | None
-    ) -> SnapshotPlan:
+    def answer(self, held: _Held, columns: Sequence[str]) -> Any:  # noqa: ANN401 -- a Java object
+        """Return what the view is in a state, for these columns: a relation over files, or a plan."""
+        named = by_column_name(self.fields)
+        reads = frozenset(named[name].id for name in columns if name in named)
+        known = held.indexes.get(reads)
+        if known is not None:
+            return make_relation(self._gateway, known, self._schema)
+        plan = self._plan(held.pin.state, reads)
+
+        def source(branch: Branch, read: Sequence[Field]) -> SnapshotSource:
+            return _ViewSource(self, self._gateway, self._services, branch, read, plan, held, reads)
+
+        scan = source(Branch.SCAN, self.fields)
+        if not plan.merge and not plan.scan.partly.any() and not scan.layouts():
+            index = held.indexes[reads] = PartIndex(self._gateway, self.label, struct_json(()), scan)
+            return make_relation(self._gateway, index, self._schema)
+        if not set(columns) <= set(named):
+            raise UsageError(
+                f"a view of `{self._log.name}` has no column `_metadata`, because rows were retracted or "
+                "files adopted: read it without that"
+            )
+        frame = plan_frame(self._gateway.spark, plan, source)
+        if len(plan.reader.schema.fields) < len(self.fields):
+            frame = self._complete(frame)
+        return frame._jdf.queryExecution().analyzed()  # noqa: SLF001 -- PySpark has no public way to it
+
+    def check(self, reads: frozenset[int]) -> None:
+        """Raise if fields that a query reads can no longer be honoured."""
+        state = self._log.load()
+        if reads:
+            check_fence(state, self._reading(reads))
+
+    def _plan(self, state: TableState, reads: frozenset[int]) -> SnapshotPlan:
+        """Plan a state; if the view is fenced there, for the fields that are read, if that is enough."""
         try:
             plan = plan_snapshot(self._services.chunks, state, self._reader, None)
             return settle(self._services, plan) if may_settle_here(plan) else plan
         except ReaderFencedError:
-            reader = None if narrow is None else narrow(state)
-            if reader is None:
-                raise
+            reader = self._reading(reads) if reads else self._readable(state)
             plan = plan_snapshot(self._services.chunks, state, reader, None)
             if plan.merge:  # rows are only equal by all the columns that there were
                 raise
             return plan
 
-    def _read_by(self, execution: int, state: TableState) -> Reader | None:
-        """Return a reader of what an execution reads, or of anything if that is nothing; None if unknown."""
-        plan = self._gateway.physical_plan(execution)
-        read = None if plan is None else columns_read(self._gateway, plan, self.label)
-        if read is None:
-            return None
-        named = by_column_name(self._reader.schema.fields)
-        fields = tuple(field for name, field in named.items() if name in read)
-        return self._reader._replace(schema=Schema(fields)) if fields else self._readable(state)
+    def _reading(self, reads: frozenset[int]) -> Reader:
+        """Return a reader of some fields."""
+        fields = tuple(field for field in self.fields if field.id in reads)
+        return self._reader._replace(schema=Schema(fields))
 
-    def _readable(self, state: TableState) -> Reader | None:
-        """Return a reader of the columns that can still be read, if there are any."""
-        fields = self._reader.schema.fields
-        honoured = tuple(field for field in fields if not check_reader(state.history, Schema((field,))))
-        return self._reader._replace(schema=Schema(honoured)) if honoured else None
+    def _readable(self, state: TableState) -> Reader:
+        """Return a reader of what can still be read: any field tells how many rows there are."""
+        honoured = [field for field in self.fields if not check_reader(state.history, Schema((field,)))]
+        return self._reader._replace(schema=Schema(tuple(honoured or self.fields)))
 
-    def _unknown(self, *, listing: bool) -> _Held:
-        """Answer a query that cannot be told from others, and so may ask its questions of several states.
-
-        As long as nothing has to be consolidated, whatever the scan lists is complete by itself.
-        """
-        held = self._plan()
-        if listing and (held.plan.merge or held.plan.scan.partly.any()):
-            held.release()
-            raise UsageError(
-                f"`{self._log.name}` holds retractions, and this is not a query of Spark SQL (perhaps "
-                "`.rdd`): read it through a snapshot, table.read(spark)"
-            )
-        return held
+    def _complete(self, frame: DataFrame) -> DataFrame:
+        """Put nulls for columns that can no longer be read, and that nobody asked for."""
+        types = {column["name"]: column["type"] for column in spark_json(self._reader.schema)["fields"]}
+        there = set(frame.columns)
+        return frame.select(
+            *[
+                F.col(f"`{name}`") if name in there else F.lit(None).cast(types[name]).alias(name)
+                for name in types
+            ]
+        )
 
 
-class _FollowingSource(ScanSource):
-    """The parts of a table as of each query; both branches of one view read one state."""
+class _ViewSource(SnapshotSource):
+    """The parts that a query of a view reads; it is fenced until it has listed them."""
+
+    plannable = False
 
     def __init__(
         self,
+        view: _View,
         gateway: Gateway,
         services: Services,
         branch: Branch,
         fields: Sequence[Field],
-        options: Mapping[str, ConfigValue | None],
-        following: _Following,
+        plan: SnapshotPlan,
+        held: _Held,
+        reads: frozenset[int],
     ) -> None:
-        super().__init__(gateway, services, branch, fields, options)
-        self._following = following
+        super().__init__(gateway, services, branch, fields, {}, plan, held.pin)
+        self._view = view
+        self._held = held
+        self._reads = reads
 
     def files(self, filters: Filters) -> Listing:
-        """Return the files that the query reads, held as long as Spark knows its plan."""
-        held = self._following.current()
-        unknown = [layout for layout in self.layouts_in(held.plan) if layout not in self._following.layouts]
-        if unknown:
-            raise UsageError(
-                f"`{self._following.name}` has adopted files with other columns since this view was made: "
-                "make it again, with instar.register or table.follow"
-            )
-        return Listing(self.select(held.plan, filters), held)
+        """Return the files that the query reads, held as long as Spark knows of them."""
+        self._view.check(self._reads)
+        return Listing(super().files(filters).groups, self._held)
 
-    def layouts(self) -> Sequence[FileLayout]:
-        """Return the layouts of all adopted files as of now, which later ones have to have too."""
-        return self._following.layouts
 
-    def size(self) -> int:
-        """Return the size of all files of the state that the query reads."""
-        try:
-            return self._parts(self._following.current(listing=False).plan).bytes
-        except ReaderFencedError:  # perhaps not of what this query reads, which only its plan can tell
-            return self._following.total_bytes()
+class _Answers:
+    """What the rule asks: the relations of views in a query, and which columns of each are read."""
 
-    def report(self, filters: Filters) -> ScanReport | None:
-        """Report on a scan of the current state with these filters."""
-        plan = self._following.readable()
-        return None if self.is_idle(plan) else self.explain(plan, filters)
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
 
-    def origin(self) -> TableOrigin:
-        """Return the table that is followed."""
-        return self.origin_in(self._following.readable().state)
+    @relayed
+    def apply(self, query: str, wanted: str) -> Any:  # noqa: ANN401 -- a Scala sequence
+        """Return what each relation is replaced by."""
+        made: dict[str, Any] = {}
+        held = []
+        for line in dict.fromkeys(wanted.splitlines()):
+            number, *columns = line.split(" ")
+            view = _views[number]
+            held.append(view.held_by(query))
+            made[line] = view.answer(held[-1], columns)
+        return self._gateway.seq([made[line] for line in wanted.splitlines()])
+
+    class Java:
+        """What the JVM takes this for."""
+
+        implements: ClassVar = ["java.util.function.BiFunction"]
+
+
+_rules: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
+_lock = threading.Lock()
+
+
+def _install_rule(gateway: Gateway) -> None:
+    """Have the session of a gateway replace views in its queries."""
+    with _lock:
+        views = _rules.get(gateway.py4j)
+        if views is None:
+            source = files(__package__).joinpath("views.java").read_text()
+            made = compile_class(gateway.py4j, source, "instar.views.Views")
+            views = _rules[gateway.py4j] = made(_OPTION, _Answers(gateway))
+    views.install(gateway.session)
+
+
+def _is_same(one: TableState, other: TableState) -> bool:
+    return (one.table_id, one.seqno) == (other.table_id, other.seqno)
 
 
 def following_frame(spark: SparkSession, services: Services, log: TableLog) -> DataFrame:
     """Return the rows of a table as of whenever they are asked for, under the schema of now."""
-    state = log.load()
-    reader = resolve_reader(state, None, None)
-    following = _Following(gateway_of(spark), services, log, reader)
-    label = following.label
-    fields = reader.schema.fields
-    widened = widened_decimals(state.history, fields)
-    scan = scan_frame(spark, label, fields, following.source(Branch.SCAN), widened)
-    taken = taken_frame(spark, label, fields, following.source(Branch.TAKEN), widened)
-    merged = following.source(Branch.MERGE)
-    merge = merge_frame(spark, log.name, f"{label}/merge", fields, merged, widened=widened)
-    return scan.unionAll(taken).unionAll(merge)
+    gateway = gateway_of(spark)
+    _install_rule(gateway)
+    view = _View(gateway, services, log)
+    return scan_frame(spark, view.label, view.fields, view, view.widened)
 
 
 def make_views(spark: SparkSession, frames: Mapping[str, Callable[[SparkSession], DataFrame]]) -> list[str]:

@@ -28,6 +28,11 @@ class Pin:
         self._leases = leases
         self._lease = lease
 
+    @property
+    def is_held(self) -> bool:
+        """Whether the lease was held all the time, and still is."""
+        return not self._leases.has_lapsed(self._lease)
+
     @contextmanager
     def reading(self) -> Iterator[None]:
         """Tell a file that is missing because the lease has expired from one that was lost."""
@@ -36,13 +41,13 @@ class Pin:
         except AdoptedFileError:
             raise
         except CorruptTableError as error:
-            if error.missing and self._leases.has_lapsed(self._lease):
+            if error.missing and not self.is_held:
                 raise LeaseExpiredError(self.state.name) from error
             raise
 
     def check_files(self, blob: Blob, keys: Iterable[str]) -> None:
         """Raise if the lease has expired and one of some files is missing; usually, nobody looks."""
-        if self._leases.has_lapsed(self._lease) and any(blob.stat(key) is None for key in keys):
+        if not self.is_held and any(blob.stat(key) is None for key in keys):
             raise LeaseExpiredError(self.state.name)
 
     def lend(self, duration_ms: int) -> Lease:
