@@ -20,10 +20,17 @@ if TYPE_CHECKING:
     from instar import Store
 
 
+NATIVE = ("native", "planner", "skipping")
+"""Folders whose tests are about Spark's own reader and its planner, which need a file system."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """On S3, run what uses a store and does not look behind it; without a file system, what needs none."""
     place = os.environ.get(PLACE)
     if place:
+        for item in items:
+            if item.path.parent.name in NATIVE:
+                item.add_marker("native")
         names = {"directory"} if place == "s3a" else {"directory", "native"}
         chosen = [
             item

@@ -96,6 +96,7 @@ def test_paths_renames_and_retractions_on_spark(store: Store, spark: SparkSessio
     same()
 
 
+@pytest.mark.native
 def test_spark_says_that_an_adopted_file_is_gone(store: Store, spark: SparkSession, tmp_path: Path) -> None:
     """No query reads another file in place of an adopted one; a view reads files that are adopted later."""
     pq.write_table(pa.table({"a": [1, 2]}), tmp_path / "1.parquet")

@@ -31,6 +31,7 @@ def tables(store: Store) -> None:
     store.create_table("users", "id long").append([{"id": 3}])
 
 
+@pytest.mark.native
 def test_tables_are_read_by_name(session: SparkSession, sql: Sql) -> None:
     """A name with slashes is quoted, columns may be qualified, and filters skip parts."""
     assert sql("SELECT count(*), max(id) FROM instar.`billing/events` WHERE id > 3") == [(7, 100)]
@@ -81,6 +82,7 @@ def test_threads_of_one_session_each_read_what_they_ask_for(session: SparkSessio
         assert list(pool.map(count, [travel for travel, _ in wanted])) == [rows for _, rows in wanted]
 
 
+@pytest.mark.native
 def test_joins_prune_tables_of_a_catalog(session: SparkSession, sql: Sql) -> None:
     """Where Spark's planner knows our tables, a query by SQL has all that a frame has."""
     session.conf.set("instar.planner", "auto")

@@ -39,6 +39,7 @@ def test_executors_rewrite_parts_and_no_query_notices(spark: SparkSession, store
     assert table.explain("b = 'k9'").read == 0
 
 
+@pytest.mark.native
 def test_what_spark_asked_last_is_known(spark: SparkSession, store: Store) -> None:
     """As Spark has simplified it."""
     table = store.create_table("t", "a bigint, b string, at timestamp")
