@@ -46,8 +46,9 @@ def test_a_long_value_is_copied_few_times(tmp_path_factory: pytest.TempPathFacto
 def test_long_values_have_no_dictionary_and_no_bounds_in_the_file() -> None:
     """Parquet would copy them for either, and keep neither."""
     long, short = "x" * (2 << 20), "y"
-    entries = pa.array([[[("k", long.encode())]]], LISTED)
-    rows = pa.table({"v": [b"a"], "t": [long], "s": pa.array([{"t": short}], MEMBERS), "l": entries})
+    entries = pa.array([[[("k", long.encode())]], None, None], LISTED)
+    members = pa.array([{"t": short}] * 3, MEMBERS)
+    rows = pa.table({"v": [b"abc"] * 3, "t": [long, None, None], "s": members, "l": entries})
     group = pq.ParquetFile(pa.BufferReader(write_part(rows, SCHEMA).data)).metadata.row_group(0)
     chunks = {group.column(at).path_in_schema: group.column(at) for at in range(group.num_columns)}
     assert {path: bool(chunk.statistics) for path, chunk in chunks.items()} == {

@@ -13,6 +13,7 @@ import json
 import re
 import secrets
 import threading
+import traceback
 from collections import OrderedDict
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -59,6 +60,7 @@ def relayed(callback: F) -> F:
                 _errors[key] = _bare(error)
                 while len(_errors) > _KEPT:
                     _errors.popitem(last=False)
+            _empty_frames(error)
             raise RelayedError(f"instar-error-{key}: {error}") from None
         hold_answer(answer)
         return answer
@@ -108,6 +110,13 @@ def _find(text: str) -> InstarError | None:
         found = _errors.get(match[1])
     # Raising gives an error the frames of its caller: another one each time, so that the kept one has none.
     return None if found is None else _bare(found)
+
+
+def _empty_frames(error: BaseException | None) -> None:
+    """Let go of what the frames of an error hold: Py4J logs the error, and a log may keep it."""
+    while error is not None:
+        traceback.clear_frames(error.__traceback__)
+        error = error.__cause__ or error.__context__
 
 
 def _bare(error: InstarError) -> InstarError:

@@ -201,7 +201,7 @@ def live_leases(services: Services, table_id: str) -> Iterator[Lease]:
 def find_lease(services: Services, key: str) -> Lease | None:
     """Read a lease, expired or not, if it has not been given back."""
     data = services.blob.find(key)
-    if not data:  # an empty one is what a power cut left of a reader's, and the reader has ended with it
+    if data is None:
         return None
     what = f"lease {key}"
     payload = decode_frame(data, "lease", key.rpartition("/")[2], what=what)
