@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from instar import Store
 
 
-NATIVE = ("native", "planner", "skipping")
-"""Folders whose tests are about Spark's own reader and its planner, which need a file system."""
+NATIVE = ("native", "planner", "skipping", "soak")
+"""Folders whose tests are about Spark's own reader, its planner and views that follow: they need a file system."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
