@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 NATIVE = ("native", "planner", "skipping", "soak")
-"""Folders whose tests are about Spark's own reader, its planner and views that follow: they need a file system."""
+"""Folders of tests about Spark's own reader, its planner and views that follow, which need a file system."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
