@@ -36,9 +36,13 @@ def count_calls(monkeypatch: pytest.MonkeyPatch) -> Callable[[Callable[[], objec
     monkeypatch.setattr(GatewayClient, "send_command", send_command)
 
     def count(action: Callable[[], object]) -> int:
-        made.clear()
-        action()
-        return len(made)
+        # The least of three: a thread of Spark's that calls back meanwhile only ever adds.
+        counts = []
+        for _ in range(3):
+            made.clear()
+            action()
+            counts.append(len(made))
+        return min(counts)
 
     return count
 
