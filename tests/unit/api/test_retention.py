@@ -70,6 +70,19 @@ def test_a_reader_from_before_goes_on(table: Table) -> None:
         assert snapshot.count() == 1
 
 
+def test_since_never_passes_a_lease(table: Table, world: World) -> None:
+    """What a reader holds can be read by others too, until the reader ends."""
+    held = table.upper - 1
+    with table.snapshot() as snapshot:
+        for day in range(10, 20):
+            world.clock.now += DAY
+            table._services.leases.renew()
+            table.append(pa.table({"a": [day]}))
+        assert table.retain().since == held
+        assert table.snapshot(as_of=held).count() == snapshot.count() == 10
+    assert table.retain().since == world.clock.now - 7 * DAY
+
+
 @pytest.mark.parametrize("times", [[1, 2, 3], [1_600_000_000_000], [2**61]])
 def test_times_of_their_own_do_not_age_by_the_clock(store: Store, times: list[int]) -> None:
     """Whether they are counted from one, in the past or far ahead: the table keeps all of its history."""

@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from instar.durations import parse_duration
 from instar.state import Appended
+from instar.table.log.leases import live_leases
 from instar.table.write.append import move_since
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from instar.state import TableState
     from instar.table.log.table_log import TableLog
@@ -48,7 +49,7 @@ def retain_table(
     dry_run: bool = False,
     hold: Callable[[TableState], int] | None = None,
 ) -> RetentionReport:
-    """Move `since` as far as the option `retention` says. It never goes back; readers keep their states.
+    """Move `since` as far as the option `retention` says. It never goes back, nor past what a reader holds.
 
     `hold` says which time it must not pass, because somebody needs to tell earlier times from later ones.
     """
@@ -60,10 +61,20 @@ def retain_table(
     if why is not None:
         return RetentionReport(state.since, state.since, why)
     latest = state.upper - 1 if hold is None else min(state.upper - 1, hold(state))
-    since = max(state.since, min(services.clock() - parse_duration(chosen), latest))
+    since = min(services.clock() - parse_duration(chosen), latest)
+    if since > state.since:
+        since = min([since, *_leased_times(services, state)])
+    since = max(state.since, since)
     if since > state.since and not dry_run:
         move_since(log, since)
     return RetentionReport(state.since, since)
+
+
+def _leased_times(services: Services, state: TableState) -> Iterator[int]:
+    """Yield the last times of the states that readers hold."""
+    for lease in live_leases(services, state.table_id):
+        if lease.write_id is None and lease.time is not None:
+            yield lease.time
 
 
 def _why_not(services: Services, log: TableLog, state: TableState) -> str | None:

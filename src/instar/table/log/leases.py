@@ -47,6 +47,8 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
     write_id: str | None
     expires_at: int
     holder: str
+    time: int | None = None
+    """A time that its holder may read as of, which `since` does not pass meanwhile."""
 
 
 class LeaseKeeper:
@@ -72,12 +74,14 @@ class LeaseKeeper:
             raise
         self.end(lease)
 
-    def take(self, table_id: str, seqno: int, write_id: str | None = None) -> Lease:
+    def take(
+        self, table_id: str, seqno: int, write_id: str | None = None, time: int | None = None
+    ) -> Lease:
         """Take a lease that is renewed until it is released."""
         if self._stop.is_set():
             raise UsageError("the store was closed, and nobody would renew its leases: open it again")
         holder, lease_id = self._services.author(), self._services.new_id()
-        lease = Lease(lease_id, table_id, seqno, write_id, 0, holder)
+        lease = Lease(lease_id, table_id, seqno, write_id, 0, holder, time)
         try:
             lease = self._renewed(lease)
         except StorageDeniedError:

@@ -175,7 +175,7 @@ class TableLog:
         known = self._state
         if known is None or known.dropped:
             known = self.load()
-        lease = leases.take(known.table_id, known.base.seqno, write_id)
+        lease = leases.take(known.table_id, known.base.seqno, write_id, known.upper - 1)
         with ExitStack() as undo:
             undo.callback(leases.release, lease)
             pin = Pin(self.check_exists(self.newest()), leases, lease)
