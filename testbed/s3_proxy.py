@@ -35,6 +35,8 @@ class Fault(Enum):
     LOST = "the connection is reset after the request was carried out"
     TRUNCATED = "half of the body, and then the end"
     EXPIRED = "400 ExpiredToken, and nothing is done"
+    CARELESS = "the request is carried out whatever its conditions say"
+    UNWILLING = "501 Not Implemented if the request has a condition"
 
 
 @dataclass(frozen=True)
@@ -120,6 +122,10 @@ class _Handler(BaseHTTPRequestHandler):
                 self._refuse(503, "SlowDown", "Please reduce your request rate.")
             case Fault.EXPIRED:
                 self._refuse(400, "ExpiredToken", "The provided token has expired.")
+            case Fault.UNWILLING if "If-None-Match" in self.headers:
+                self._refuse(
+                    501, "NotImplemented", "A header you provided implies functionality that is not."
+                )
             case Fault.RESET:
                 self._reset()
             case _:
@@ -154,6 +160,8 @@ class _Handler(BaseHTTPRequestHandler):
         connection = self.proxy.connect()
         try:
             headers = {name: text for name, text in self.headers.items() if name.lower() not in _HOP}
+            if fault is Fault.CARELESS:
+                headers = {name: text for name, text in headers.items() if name.lower() != "if-none-match"}
             headers |= {"Host": self.headers["Host"], "Content-Length": str(len(body))}
             connection.request(self.command, self.path, body, headers)
             answer = connection.getresponse()

@@ -42,6 +42,7 @@
     ├── SkippingViolationError          a proof about a part was wrong: read everything, and report it
     └── StorageError                    the store did not do it
         ├── StorageDeniedError          it does not allow it
+        ├── StorageUnsupportedError     it cannot do it: choose another service
         └── StorageTimeoutError         the store may or may not have done it
 
 Each class has a stable `code`, typed fields, and builds its own message: what, why, what next.
@@ -84,6 +85,7 @@ from instar.errors.storage import (
     StorageDeniedError,
     StorageError,
     StorageTimeoutError,
+    StorageUnsupportedError,
 )
 from instar.errors.usage import (
     AmbiguousEvolutionError,
@@ -135,6 +137,7 @@ __all__ = [
     "StorageDeniedError",
     "StorageError",
     "StorageTimeoutError",
+    "StorageUnsupportedError",
     "StoreNotFoundError",
     "StreamExistsError",
     "StreamNotFoundError",

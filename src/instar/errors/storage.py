@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from instar.errors.base import InstarError
 
-__all__ = ["CommitOutcomeUnknownError", "StorageDeniedError", "StorageError", "StorageTimeoutError"]
+__all__ = [
+    "CommitOutcomeUnknownError",
+    "StorageDeniedError",
+    "StorageError",
+    "StorageTimeoutError",
+    "StorageUnsupportedError",
+]
 
 
 class CommitOutcomeUnknownError(InstarError):
@@ -37,6 +43,12 @@ class StorageDeniedError(StorageError):
     """The store does not allow it to this user, or to anybody: it may be read only."""
 
     code = "storage-denied"
+
+
+class StorageUnsupportedError(StorageError):
+    """The store cannot do it at all, such as to create an object only if it does not exist."""
+
+    code = "storage-unsupported"
 
 
 class StorageTimeoutError(StorageError):

@@ -14,7 +14,13 @@ from typing import TYPE_CHECKING, Final
 from pyspark import SparkContext
 from pyspark.errors import PythonException
 
-from instar.errors import StorageDeniedError, StorageError, StorageTimeoutError, WorkerVersionError
+from instar.errors import (
+    StorageDeniedError,
+    StorageError,
+    StorageTimeoutError,
+    StorageUnsupportedError,
+    WorkerVersionError,
+)
 from instar.spark.greeting import MISMATCH, greeted
 
 if TYPE_CHECKING:
@@ -30,7 +36,10 @@ __all__ = ["check_version", "collect", "map_in_arrow", "own_version", "use_own_p
 
 _DEFAULT: Final = "python3"
 _OF_STORAGE: Final = re.compile(r"instar\.errors\.(?:storage\.)?(\w+): (.+?) failed: (.+)")
-_STORAGE: Final = {kind.__name__: kind for kind in (StorageError, StorageDeniedError, StorageTimeoutError)}
+_STORAGE: Final = {
+    kind.__name__: kind
+    for kind in (StorageError, StorageDeniedError, StorageTimeoutError, StorageUnsupportedError)
+}
 
 
 def map_in_arrow(

@@ -1,7 +1,7 @@
 """Blobs and consensus: the two services that a store keeps its durable state in."""
 
 from instar.storage.backoff import pauses
-from instar.storage.blob import Blob, Data, StoredObject
+from instar.storage.blob import Blob, Data, StoredObject, put_if_missing
 from instar.storage.bloblog import BlobConsensus
 from instar.storage.consensus import AppendResult, Consensus, MemoryConsensus, Versioned
 from instar.storage.directory import DirectoryBlob
@@ -29,4 +29,5 @@ __all__ = [
     "open_blob",
     "open_consensus",
     "pauses",
+    "put_if_missing",
 ]

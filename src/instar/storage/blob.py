@@ -1,6 +1,6 @@
 """The blob service: immutable objects by key, and what every backend promises about them.
 
-Only the contract lives here; `directory` and `objects` fulfil it.
+The contract lives here; `directory` and `objects` fulfil it.
 """
 
 from __future__ import annotations
@@ -8,11 +8,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from instar.errors import StorageUnsupportedError
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-__all__ = ["Blob", "Data", "StoredObject"]
+__all__ = ["Blob", "Data", "StoredObject", "put_if_missing"]
 
 Data = bytes | bytearray | memoryview
 
@@ -74,7 +76,8 @@ class Blob(Protocol):
 
         The request is sent once. After a `StorageTimeoutError` the object may exist, and a second call
         then answers False to its own first: whoever repeats it compares the content (a commit's id)
-        before believing that somebody else was first.
+        before believing that somebody else was first. A service that does not know the condition raises
+        `StorageUnsupportedError`, or overwrites the object.
         """
 
     def find(self, key: str) -> bytes | None:
@@ -116,3 +119,14 @@ class Blob(Protocol):
 
         A put in progress is among them: delete only what is old.
         """
+
+
+def put_if_missing(blob: Blob, key: str, data: Data) -> bool:
+    """Create an object of which any of several writers' will do, whatever the service knows of conditions."""
+    try:
+        return blob.put_if_absent(key, data)
+    except StorageUnsupportedError:
+        if blob.stat(key) is not None:
+            return False
+        blob.put(key, data)
+        return True

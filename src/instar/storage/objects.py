@@ -31,6 +31,7 @@ from instar.errors import (
     StorageDeniedError,
     StorageError,
     StorageTimeoutError,
+    StorageUnsupportedError,
     UsageError,
 )
 from instar.storage.blob import Blob, Data, StoredObject
@@ -53,7 +54,8 @@ _CONFLICTS = 5
 
 # What proves that a request was not carried out: it was refused, it could not be put together, or nobody
 # was there to send it to.
-_REFUSED = re.compile(r"status code: 4(?!08)\d\d|builder error|tcp connect error|dns error")
+_REFUSED = re.compile(r"status code: (?:4(?!08)\d\d|501)|builder error|tcp connect error|dns error")
+_UNSUPPORTED = re.compile(r"status code: 501")
 # After a retry the last answer says nothing about the requests before it.
 _RETRIED = re.compile(r"after \d+ retries")
 
@@ -305,6 +307,8 @@ def _translated(operation: str) -> Iterator[None]:
     except (GenericError, JoinError) as error:
         text = str(error)
         certain = _REFUSED.search(text) and not _RETRIED.search(text)
+        if certain and _UNSUPPORTED.search(text):
+            raise StorageUnsupportedError(operation, _brief(error)) from error
         raise (StorageError if certain else StorageTimeoutError)(operation, _brief(error)) from error
     except TimeoutError as error:
         raise StorageTimeoutError(operation, _brief(error)) from error

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from instar.errors import CorruptTableError, UsageError
+from instar.errors import CorruptTableError, StorageUnsupportedError, UsageError
+from instar.storage import put_if_missing
 from instar.storage.frame import decode_frame, encode_frame
 from instar.table.layout import MARKER
 
@@ -54,9 +55,9 @@ def write_marker(blob: Blob, consensus: Consensus, marker: StoreMarker) -> Store
     if marker.consensus != "blob":
         consensus.append(f"{marker.log_prefix}{_REGISTRATION}", None, msgspec.json.encode(marker))
     data = encode_frame("store", MARKER, msgspec.json.encode(marker))
-    made = blob.put_if_absent(MARKER, data)
-    if made and marker.consensus == "blob" and blob.put_if_absent(MARKER, data):
-        blob.delete([MARKER])
+    if marker.consensus != "blob":
+        put_if_missing(blob, MARKER, data)
+    elif not _creates_once(blob, data):
         raise UsageError(
             f"{blob.url} cannot keep the logs of a store: it lets two writers create the same object because "
             "it does not honour conditional writes (If-None-Match). Keep the logs in PostgreSQL, with "
@@ -64,6 +65,17 @@ def write_marker(blob: Blob, consensus: Consensus, marker: StoreMarker) -> Store
         )
     found = find_marker(blob)
     return marker if found is None else found
+
+
+def _creates_once(blob: Blob, data: bytes) -> bool:
+    """Create the marker unless it is there; say whether the store would not have created it twice."""
+    try:
+        if not blob.put_if_absent(MARKER, data) or not blob.put_if_absent(MARKER, data):
+            return True
+    except StorageUnsupportedError:
+        return False
+    blob.delete([MARKER])
+    return False
 
 
 def check_consensus(marker: StoreMarker, kind: str, consensus: Consensus, location: str) -> None:

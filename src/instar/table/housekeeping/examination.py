@@ -5,11 +5,13 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from instar.errors import InstarError
+from instar.errors import InstarError, StorageUnsupportedError
+from instar.storage import BlobConsensus, put_if_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from instar.storage import Blob
     from instar.table.services import Services
 
 __all__ = ["Finding", "Health", "examine_store"]
@@ -42,8 +44,8 @@ def examine_store(services: Services) -> Iterator[Finding]:
     key = f"{_PROBES}/{services.new_id()}"
     try:
         before = services.clock()
-        made = services.blob.put_if_absent(key, b"probe")
-        again = services.blob.put_if_absent(key, b"probe")
+        put_if_missing(services.blob, key, b"probe")
+        again = _creates(services.blob, key)
         after = services.clock()
         probe = services.blob.stat(key)
         services.blob.delete([key])
@@ -52,8 +54,11 @@ def examine_store(services: Services) -> Iterator[Finding]:
         yield Finding("store", Health.WRONG, str(error), remedy)
         return
     yield Finding("store", Health.FINE, f"{services.blob.url} can be read and written")
-    if made and not again:
+    if not again:
         yield Finding("conditional writes", Health.FINE, "an object cannot be created twice")
+    elif not isinstance(services.consensus, BlobConsensus):
+        found = "the service does not know them, and need not: the logs are elsewhere"
+        yield Finding("conditional writes", Health.FINE, found)
     else:
         found = "two writers may create the same object, so logs in the store would lose commits"
         remedy = "Keep the logs in PostgreSQL: consensus='postgresql://…'."
@@ -67,6 +72,14 @@ def examine_store(services: Services) -> Iterator[Finding]:
         yield Finding("logs", Health.WRONG, str(error), remedy)
     else:
         yield Finding("logs", Health.FINE, "they can be read")
+
+
+def _creates(blob: Blob, key: str) -> bool:
+    """Whether a store would create an object that is there, or does not know how to create one only once."""
+    try:
+        return blob.put_if_absent(key, b"probe")
+    except StorageUnsupportedError:
+        return True
 
 
 def _clocks(before: int, stamped: int, after: int) -> Finding:

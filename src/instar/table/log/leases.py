@@ -74,9 +74,7 @@ class LeaseKeeper:
             raise
         self.end(lease)
 
-    def take(
-        self, table_id: str, seqno: int, write_id: str | None = None, time: int | None = None
-    ) -> Lease:
+    def take(self, table_id: str, seqno: int, write_id: str | None = None, time: int | None = None) -> Lease:
         """Take a lease that is renewed until it is released."""
         if self._stop.is_set():
             raise UsageError("the store was closed, and nobody would renew its leases: open it again")

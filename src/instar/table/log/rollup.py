@@ -19,6 +19,7 @@ from instar.state import Start, decode_rollup, encode_rollup
 from instar.state.chunk import FIXED_GROUPS, PLACES, encode_chunk
 from instar.state.manifest import columns_of_parts, concat_columns, stats_fields, with_header
 from instar.state.parts import Place
+from instar.storage import put_if_missing
 from instar.storage.frame import decode_frame, encode_frame
 from instar.table.layout import chunk_key, rollup_key
 from instar.table.log.manifest import chunk_columns
@@ -60,7 +61,7 @@ def write_rollup(services: Services, state: TableState, write_id: str, *, clean:
     rolled = replace(state, start=start, chunks=chunks, sheets=sheets, tail=(), folded=state.seqno)
     data = encode_frame("rollup", f"{state.table_id}@{state.seqno}", encode_rollup(rolled))
     services.leases.check(write_id)
-    if services.blob.put_if_absent(rollup_key(state.table_id, state.seqno), data):
+    if put_if_missing(services.blob, rollup_key(state.table_id, state.seqno), data):
         return rolled
     return load_rollup(services.blob, state.table_id, state.seqno)
 
