@@ -27,7 +27,7 @@ from instar.schema import (
     needs_consolidation,
     preserves_order,
 )
-from instar.schema.types import member_fields
+from instar.schema.algebra import member_fields
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -236,7 +236,7 @@ def _answer(verdict: SchemaVerdict, *, as_json: bool, dry_run: bool | None = Non
 def _fields_json(fields: Iterable[Field]) -> list[dict[str, Any]]:
     """Return fields with their ids, and below each the fields inside it, also of elements and of values."""
     from instar.schema import format_type  # noqa: PLC0415 -- slow
-    from instar.schema.types import member_fields  # noqa: PLC0415 -- slow
+    from instar.schema.algebra import member_fields  # noqa: PLC0415 -- slow
 
     return [
         {

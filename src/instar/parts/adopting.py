@@ -18,6 +18,7 @@ from instar.parts.foreign import has_nanos, open_foreign
 from instar.parts.incoming import is_list, plain, plain_type
 from instar.parts.statistics import STATS_BUDGET, fit_budget, integers
 from instar.schema import Field, List, Map, Schema, Struct, Type, format_path
+from instar.schema.algebra import slots, walk_types
 from instar.schema.schema import index_fields
 from instar.stats import FieldStats
 
@@ -126,12 +127,10 @@ def _is_doubtful(own: pa.Field, field: Field, foreign: ForeignFile) -> bool:
 
 def _has_rules(type_: Type) -> bool:
     """Whether something inside a type may not be null, or a map may not have a key twice."""
-    match type_:
-        case Struct(fields=members):
-            return any(not member.nullable or _has_rules(member.type) for member in members)
-        case List(element=element, element_nullable=nullable):
-            return not nullable or _has_rules(element)
-    return isinstance(type_, Map)
+    return any(
+        isinstance(inside, Map) or not all(slot.nullable for slot in slots(inside))
+        for inside in walk_types(type_)
+    )
 
 
 def _leaf_types(type_: pa.DataType) -> Iterator[pa.DataType]:

@@ -11,11 +11,13 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import pyarrow as pa
 
-from instar.schema import Field, List, Map, Names, Schema, Struct, Type, arrow_schema, field_name
-from instar.schema.types import member_fields
+from instar.schema import Field, Names, Schema, Struct, Type, arrow_schema, field_name, paths
+from instar.schema.algebra import member_fields, slots
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from instar.schema.algebra import Slot
 
 __all__ = [
     "DIFF",
@@ -45,6 +47,14 @@ UPDATE_FIELDS: Final = {
 """When an update happens, and how often its row is added."""
 
 
+_STEPS: Final = {
+    paths.ELEMENT: "list.element",
+    paths.KEY: "key_value.key",
+    paths.VALUE: "key_value.value",
+}
+"""What Parquet calls what is inside a list or a map."""
+
+
 class Leaf(NamedTuple):
     """A column of Parquet: where it is in the file, what it holds, and whether a list or map is above it."""
 
@@ -60,17 +70,16 @@ def parquet_leaves(schema: Schema) -> Iterator[Leaf]:
 
 
 def _leaves(type_: Type, path: str, *, repeated: bool) -> Iterator[Leaf]:
-    match type_:
-        case Struct(fields=members):
-            for member in members:
-                yield from _leaves(member.type, f"{path}.{field_name(member.id)}", repeated=repeated)
-        case List(element=element):
-            yield from _leaves(element, f"{path}.list.element", repeated=True)
-        case Map(key=key, value=value):
-            yield from _leaves(key, f"{path}.key_value.key", repeated=True)
-            yield from _leaves(value, f"{path}.key_value.value", repeated=True)
-        case _:
-            yield Leaf(path, type_, repeated)
+    inside = list(slots(type_))
+    for slot in inside:
+        yield from _leaves(slot.type, f"{path}.{file_step(slot)}", repeated=repeated or slot.field is None)
+    if not inside:
+        yield Leaf(path, type_, repeated)
+
+
+def file_step(slot: Slot) -> str:
+    """Return the step of a path in a file that leads to something inside a column."""
+    return _STEPS[slot.name] if slot.field is None else field_name(slot.field.id)
 
 
 def flatten_leaves(table: pa.Table, schema: Schema) -> Iterator[tuple[Field, pa.ChunkedArray]]:

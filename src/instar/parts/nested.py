@@ -6,11 +6,21 @@ nothing. These functions leave them out.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-__all__ = ["map_entries", "null_mask", "open_list", "open_map"]
+from instar.schema.algebra import slots
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from instar.schema import Type
+    from instar.schema.algebra import Slot
+
+__all__ = ["map_entries", "null_mask", "open_list", "open_map", "open_slots"]
 
 
 def open_list(array: pa.Array) -> tuple[pa.Array, pa.Array]:
@@ -26,6 +36,17 @@ def open_map(array: pa.MapArray) -> tuple[pa.Array, pa.Array, pa.Array]:
     offsets, entries = open_list(map_entries(array))
     keys, values = entries.flatten()
     return offsets, keys, values
+
+
+def open_slots(type_: Type, array: pa.Array) -> Iterator[tuple[Slot, pa.Array]]:
+    """Yield what is directly inside an array of a type; below a null struct a member is null."""
+    inside = list(slots(type_))
+    if pa.types.is_struct(array.type):
+        yield from zip(inside, array.flatten(), strict=True)
+    elif pa.types.is_map(array.type):
+        yield from zip(inside, open_map(array)[1:], strict=True)
+    elif inside:
+        yield inside[0], open_list(array)[1]
 
 
 def map_entries(array: pa.MapArray) -> pa.ListArray:

@@ -15,9 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from instar.parts.layout import flatten_leaves, locate
-from instar.parts.nested import open_list, open_map
+from instar.parts.nested import open_slots
 from instar.parts.truncate import BOUND_BYTES, lower_bound, upper_bound
 from instar.schema import Field, List, Map, Schema, Struct, Type
+from instar.schema.algebra import member_fields
 from instar.stats import FieldStats
 
 if TYPE_CHECKING:
@@ -216,24 +217,10 @@ def _present(field: Field, array: pa.Array) -> Iterator[int]:
 
 
 def _present_inside(type_: Type, array: pa.Array) -> Iterator[int]:
-    match type_:
-        case Struct(fields=members):
-            for member, child in zip(members, array.flatten(), strict=True):
-                yield from _present(member, child)
-        case List(element=element) if _has_members(element):
-            yield from _present_inside(element, open_list(array)[1])
-        case Map(key=key, value=value) if _has_members(key) or _has_members(value):
-            _, keys, values = open_map(array)
-            yield from _present_inside(key, keys)
-            yield from _present_inside(value, values)
-
-
-def _has_members(type_: Type) -> bool:
-    match type_:
-        case Struct():
-            return True
-        case List(element=element):
-            return _has_members(element)
-        case Map(key=key, value=value):
-            return _has_members(key) or _has_members(value)
-    return False
+    if not any(member_fields(type_)):
+        return
+    for slot, inside in open_slots(type_, array):
+        if slot.field is not None:
+            yield from _present(slot.field, inside)
+        else:
+            yield from _present_inside(slot.type, inside)

@@ -20,14 +20,15 @@ from instar.parts.layout import (
     TS,
     UPDATE_FIELDS,
     file_schema,
+    file_step,
     parquet_leaves,
     split_updates,
 )
-from instar.parts.nested import open_list, open_map
+from instar.parts.nested import open_slots
 from instar.parts.rows import encode_limits, encode_row
 from instar.parts.sort import sort_indices
 from instar.parts.statistics import STATS_BUDGET, compute_stats, present_fields
-from instar.schema import List, Map, Names, Primitive, Schema, Struct, field_name, plan_migration
+from instar.schema import Names, Primitive, Schema, field_name, plan_migration
 from instar.state import Part
 
 if TYPE_CHECKING:
@@ -199,19 +200,11 @@ def _long_columns(rows: pa.Table, schema: Schema) -> Iterator[str]:
 def _long(type_: Type, array: pa.Array, path: str) -> Iterator[str]:
     if array.nbytes <= _LONG_BYTES:
         return
-    match type_:
-        case Struct(fields=members):
-            for member, child in zip(members, array.flatten(), strict=True):
-                yield from _long(member.type, child, f"{path}.{field_name(member.id)}")
-        case List(element=element):
-            yield from _long(element, open_list(array)[1], f"{path}.list.element")
-        case Map(key=key, value=value):
-            _, keys, values = open_map(array)
-            yield from _long(key, keys, f"{path}.key_value.key")
-            yield from _long(value, values, f"{path}.key_value.value")
-        case _ if pa.types.is_string(array.type) or pa.types.is_binary(array.type):
-            if (pc.max(pc.binary_length(array)).as_py() or 0) > _LONG_BYTES:
-                yield path
+    for slot, inside in open_slots(type_, array):
+        yield from _long(slot.type, inside, f"{path}.{file_step(slot)}")
+    is_text = pa.types.is_string(array.type) or pa.types.is_binary(array.type)
+    if is_text and (pc.max(pc.binary_length(array)).as_py() or 0) > _LONG_BYTES:
+        yield path
 
 
 def _own_name(leaf: Leaf) -> str:

@@ -18,7 +18,8 @@ from openlineage.client.facet_v2 import (
 )
 
 from instar import __version__
-from instar.schema import Field, List, Map, Schema, Struct, Type
+from instar.schema import Field, Schema, Struct
+from instar.schema.algebra import member_fields
 from instar.schema.text import format_type
 
 if TYPE_CHECKING:
@@ -98,21 +99,10 @@ def _columns(schema: Schema, inputs: tuple[RunInput, ...]) -> Any:  # noqa: ANN4
 
 
 def _field(field: Field, position: int) -> schema_dataset.SchemaDatasetFacetFields:
-    members = _members(field.type)
+    members = member_fields(field.type, keys=False)
     return schema_dataset.SchemaDatasetFacetFields(
         field.name,
         "struct" if isinstance(field.type, Struct) else format_type(field.type),
         ordinal_position=position,
         fields=[_field(member, at + 1) for at, member in enumerate(members)],
     )
-
-
-def _members(type_: Type) -> tuple[Field, ...]:
-    match type_:
-        case Struct(fields=fields):
-            return fields
-        case List(element=element):
-            return _members(element)
-        case Map(value=value):
-            return _members(value)
-    return ()

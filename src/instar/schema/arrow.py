@@ -12,6 +12,7 @@ from typing import Final
 import pyarrow as pa
 
 from instar.errors import InvalidSchemaError, UnsupportedTypeError
+from instar.schema.algebra import Slot, fold_type
 from instar.schema.paths import ELEMENT, KEY, VALUE, format_path
 from instar.schema.primitives import PRIMITIVE_ROWS, PRIMITIVES
 from instar.schema.schema import Schema, number_fields
@@ -100,25 +101,18 @@ def arrow_schema(schema: Schema, names: Names = Names.COLUMN) -> pa.Schema:
 
 def arrow_field(field: Field, names: Names = Names.COLUMN) -> pa.Field:
     """Return the Arrow field, which carries its id the way Parquet does."""
-    name = field.name if names is Names.COLUMN else field_name(field.id)
-    return _named(name, field.type, field.nullable, names, {_FIELD_ID: str(field.id).encode()})
+    return _member(field, arrow_type(field.type, names), names)
 
 
 def arrow_type(type_: Type, names: Names = Names.COLUMN) -> pa.DataType:
     """Return the Arrow type that holds every value of a type."""
-    match type_:
-        case Primitive(name=name):
-            return _TO_ARROW[name]
-        case Decimal(precision=precision, scale=scale):
-            return pa.decimal128(precision, scale)
-        case List(element=element, element_nullable=nullable):
-            return pa.list_(_named(ELEMENT, element, nullable, names))
-        case Map(key=key, value=value, value_nullable=nullable):
-            return pa.map_(
-                _named(KEY, key, nullable=False, names=names), _named(VALUE, value, nullable, names)
-            )
-        case Struct(fields=members):
-            return pa.struct([arrow_field(member, names) for member in members])
+    return fold_type(
+        type_,
+        leaf=_arrow_leaf,
+        list_=lambda slot, element: pa.list_(_named(ELEMENT, slot, element)),
+        map_=lambda first, key, second, value: pa.map_(_named(KEY, first, key), _named(VALUE, second, value)),
+        struct=lambda members: pa.struct([_member(*each, names) for each in members]),
+    )
 
 
 def schema_from_arrow(schema: pa.Schema) -> Schema:
@@ -126,17 +120,24 @@ def schema_from_arrow(schema: pa.Schema) -> Schema:
     return Schema(number_fields(_from_field(field, (field.name,)) for field in schema))
 
 
+def _arrow_leaf(type_: Primitive | Decimal) -> pa.DataType:
+    if isinstance(type_, Decimal):
+        return pa.decimal128(type_.precision, type_.scale)
+    return _TO_ARROW[type_.name]
+
+
+def _member(field: Field, made: pa.DataType, names: Names) -> pa.Field:
+    name = field.name if names is Names.COLUMN else field_name(field.id)
+    return _named(name, field, made, {_FIELD_ID: str(field.id).encode()})
+
+
 def _named(
-    name: str,
-    type_: Type,
-    nullable: bool,  # noqa: FBT001 -- a field's own three facts
-    names: Names,
-    metadata: dict[bytes, bytes] | None = None,
+    name: str, slot: Slot | Field, made: pa.DataType, metadata: dict[bytes, bytes] | None = None
 ) -> pa.Field:
     """Make an Arrow field, naming the type in its metadata where Arrow has no type of its own for it."""
-    if isinstance(type_, Primitive) and PRIMITIVE_ROWS[type_.name].is_said:
-        metadata = {**(metadata or {}), TYPE_METADATA: type_.name.encode()}
-    return pa.field(name, arrow_type(type_, names), nullable, metadata)
+    if isinstance(slot.type, Primitive) and PRIMITIVE_ROWS[slot.type.name].is_said:
+        metadata = {**(metadata or {}), TYPE_METADATA: slot.type.name.encode()}
+    return pa.field(name, made, slot.nullable, metadata)
 
 
 def _from_field(field: pa.Field, path: tuple[str, ...]) -> Field:

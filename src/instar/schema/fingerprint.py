@@ -9,10 +9,13 @@ from __future__ import annotations
 import hashlib
 from typing import TYPE_CHECKING
 
-from instar.schema.types import Decimal, Field, List, Map, Primitive, Struct, Type
+from instar.schema.algebra import fold_type
+from instar.schema.types import Decimal, Struct
 
 if TYPE_CHECKING:
+    from instar.schema.algebra import Slot
     from instar.schema.schema import Schema
+    from instar.schema.types import Field, Primitive
 
 __all__ = ["canonical_bytes", "fingerprint"]
 
@@ -24,30 +27,28 @@ def fingerprint(schema: Schema) -> str:
 
 def canonical_bytes(schema: Schema) -> bytes:
     """Encode what a schema says so that different schemas never have the same bytes."""
-    return _struct(schema.fields)
+    return fold_type(
+        Struct(schema.fields),
+        leaf=_leaf,
+        list_=lambda slot, element: b"L" + _flag(slot) + element,
+        map_=lambda _, key, slot, value: b"M" + key + _flag(slot) + value,
+        struct=_struct,
+    )
 
 
-def _struct(fields: tuple[Field, ...]) -> bytes:
-    members = b"".join(_text(field.name) + _slot(field.type, field.nullable) for field in fields)
-    return b"S" + _number(len(fields)) + members
+def _struct(members: list[tuple[Field, bytes]]) -> bytes:
+    made = b"".join(_text(field.name) + _flag(field) + type_ for field, type_ in members)
+    return b"S" + _number(len(members)) + made
 
 
-def _slot(type_: Type, nullable: bool) -> bytes:  # noqa: FBT001 -- a type and its flag
-    return (b"?" if nullable else b"!") + _type(type_)
+def _flag(slot: Slot | Field) -> bytes:
+    return b"?" if slot.nullable else b"!"
 
 
-def _type(type_: Type) -> bytes:
-    match type_:
-        case Primitive(name=name):
-            return b"P" + _text(name)
-        case Decimal(precision=precision, scale=scale):
-            return b"D" + _number(precision) + _number(scale)
-        case List(element=element, element_nullable=nullable):
-            return b"L" + _slot(element, nullable)
-        case Map(key=key, value=value, value_nullable=nullable):
-            return b"M" + _type(key) + _slot(value, nullable)
-        case Struct(fields=fields):
-            return _struct(fields)
+def _leaf(type_: Primitive | Decimal) -> bytes:
+    if isinstance(type_, Decimal):
+        return b"D" + _number(type_.precision) + _number(type_.scale)
+    return b"P" + _text(type_.name)
 
 
 def _text(text: str) -> bytes:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-from instar.schema.paths import ELEMENT, VALUE, format_path
+from instar.schema.algebra import slots
+from instar.schema.paths import format_path
 from instar.schema.schema import find_field
-from instar.schema.types import Field, List, Map, Struct, Type
+from instar.schema.types import Field, Struct, Type
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,10 +61,8 @@ def _structs(
 
 
 def _inside(type_: Type, key: _Key, path: tuple[str, ...]) -> Iterator[tuple[_Key, tuple[str, ...], _Fields]]:
-    match type_:
-        case Struct(fields=members):
-            yield from _structs(members, key, path)
-        case List(element=element):
-            yield from _inside(element, (*key, ELEMENT), (*path, ELEMENT))
-        case Map(value=value):
-            yield from _inside(value, (*key, VALUE), (*path, VALUE))
+    if isinstance(type_, Struct):
+        yield from _structs(type_.fields, key, path)
+        return
+    for slot in slots(type_, keys=False):
+        yield from _inside(slot.type, (*key, slot.name), (*path, slot.name))

@@ -13,11 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from instar.errors import IncompatibleSchemaError, UsageError
+from instar.schema.algebra import member_fields, walk_fields
 from instar.schema.arrow import Names, arrow_field, arrow_schema, arrow_type
 from instar.schema.migration_type import MigrationType
 from instar.schema.rules import ChangeKind, compare
 from instar.schema.schema import Schema
-from instar.schema.types import Field, List, Map, Struct, Type, member_fields, walk_fields
+from instar.schema.types import Field, List, Map, Struct, Type
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

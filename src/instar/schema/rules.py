@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from instar.schema.algebra import slots
 from instar.schema.migration_type import (
     MigrationField,
     MigrationList,
@@ -177,21 +178,14 @@ class _Comparison:
 
     def added_members(self, type_: Type, path: tuple[str, ...], ids: tuple[int, ...]) -> Iterator[Change]:
         """Inside a new field anything goes, except ids that are taken."""
-        match type_:
-            case List(element=element):
-                yield from self.added_members(element, (*path, ELEMENT), ids)
-            case Map(key=key, value=value):
-                yield from self.added_members(key, (*path, KEY), ids)
-                yield from self.added_members(value, (*path, VALUE), ids)
-            case Struct(fields=members):
-                for member in members:
-                    inside = (*path, member.name)
-                    reuse = self.reuse(member.id)
-                    if reuse is not None:
-                        yield Change(
-                            reuse, format_path(inside), (*ids, member.id), None, format_field(member)
-                        )
-                    yield from self.added_members(member.type, inside, (*ids, member.id))
+        for slot in slots(type_):
+            inside, within = (*path, slot.name), ids
+            if slot.field is not None:
+                within = (*ids, slot.field.id)
+                reuse = self.reuse(slot.field.id)
+                if reuse is not None:
+                    yield Change(reuse, format_path(inside), within, None, format_field(slot.field))
+            yield from self.added_members(slot.type, inside, within)
 
     def reuse(self, field_id: int) -> ChangeKind | None:
         if field_id in self.deleted:

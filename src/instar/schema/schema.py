@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from instar.errors import ColumnNotFoundError, InvalidSchemaError
+from instar.schema.algebra import map_members, member_fields, slots, walk_fields
 from instar.schema.html import html_table
-from instar.schema.paths import ELEMENT, VALUE, format_path, parse_path
+from instar.schema.paths import format_path, parse_path
 from instar.schema.text import format_fields, format_type
-from instar.schema.types import Field, List, Map, Struct, Type, member_fields, walk_fields
+from instar.schema.types import Field, Struct, Type
 from instar.schema.wellformed import find_problem
 
 if TYPE_CHECKING:
@@ -113,36 +114,24 @@ def index_fields(fields: tuple[Field, ...]) -> dict[str, Field]:
 def number_fields(fields: Iterable[Field], ids: Iterator[int] | None = None) -> tuple[Field, ...]:
     """Give every field a new id, parents before children, counting from 1 unless told otherwise."""
     ids = count(1) if ids is None else ids
-    return tuple(
-        Field(next(ids), field.name, number_type(field.type, ids), field.nullable) for field in fields
-    )
+    return tuple(_numbered(field, ids) for field in fields)
 
 
 def number_type(type_: Type, ids: Iterator[int]) -> Type:
     """Give every struct member inside a type a new id."""
-    match type_:
-        case Struct(fields=members):
-            return Struct(number_fields(members, ids))
-        case List(element=element, element_nullable=nullable):
-            return List(number_type(element, ids), nullable)
-        case Map(key=key, value=value, value_nullable=nullable):
-            return Map(number_type(key, ids), number_type(value, ids), nullable)
-    return type_
+    return map_members(type_, lambda member: _numbered(member, ids))
+
+
+def _numbered(field: Field, ids: Iterator[int]) -> Field:
+    return Field(next(ids), field.name, number_type(field.type, ids), field.nullable)
 
 
 def _find_member(type_: Type, path: tuple[str, ...], found: Field | None = None) -> Field | None:
     if not path:
         return found
     step, *rest = path
-    match type_:
-        case Struct(fields=members):
-            member = find_field(members, step)
-            return None if member is None else _find_member(member.type, tuple(rest), member)
-        case List(element=inner) if step.lower() == ELEMENT:
-            return _find_member(inner, tuple(rest))
-        case Map(value=inner) if step.lower() == VALUE:
-            return _find_member(inner, tuple(rest))
-    return None
+    slot = next((slot for slot in slots(type_, keys=False) if slot.name.lower() == step.lower()), None)
+    return None if slot is None else _find_member(slot.type, tuple(rest), slot.field)
 
 
 def _walk(fields: Iterable[Field], depth: int) -> Iterator[tuple[int, Field]]:
@@ -161,14 +150,8 @@ def _leaves(fields: tuple[Field, ...], path: tuple[str, ...]) -> Iterator[tuple[
 
 def _paths(type_: Type, path: tuple[str, ...]) -> Iterator[str]:
     yield format_path(path)
-    match type_:
-        case Struct(fields=members):
-            for member in members:
-                yield from _paths(member.type, (*path, member.name))
-        case List(element=element):
-            yield from _paths(element, (*path, ELEMENT))
-        case Map(value=value):
-            yield from _paths(value, (*path, VALUE))
+    for slot in slots(type_, keys=False):
+        yield from _paths(slot.type, (*path, slot.name))
 
 
 def _null(field: Field) -> str:

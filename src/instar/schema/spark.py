@@ -7,9 +7,10 @@ Spark itself is never imported: a `StructType` is recognised by its `jsonValue`,
 from __future__ import annotations
 
 import re
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from instar.errors import InvalidSchemaError, UnsupportedTypeError
+from instar.schema.algebra import fold_type
 from instar.schema.ddl import UNSUPPORTED
 from instar.schema.paths import ELEMENT, KEY, VALUE, format_path
 from instar.schema.primitives import PRIMITIVE_ROWS, PRIMITIVES, SPARK_NAMES
@@ -17,16 +18,23 @@ from instar.schema.schema import Schema, number_fields
 from instar.schema.types import Decimal, Field, List, Map, Primitive, Struct, Type
 from instar.schema.wellformed import MAX_DEPTH, TOO_DEEP
 
-__all__ = ["schema_from_spark", "spark_json", "type_json"]
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+__all__ = ["TypeJson", "schema_from_spark", "spark_json", "type_json"]
 
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
 _CHAR_METADATA: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _COLLATION_METADATA: Final = "__COLLATIONS"
 
 
+TypeJson = str | dict[str, Any]
+"""A type as Spark's JSON says it: a name, or what is inside."""
+
+
 def spark_json(schema: Schema) -> dict[str, Any]:
     """Return the schema as the JSON value of a Spark `StructType`."""
-    return _struct_json(schema.fields)
+    return {"type": "struct", "fields": [_member_json(it, type_json(it.type)) for it in schema.fields]}
 
 
 def schema_from_spark(value: dict[str, Any]) -> Schema:
@@ -36,34 +44,35 @@ def schema_from_spark(value: dict[str, Any]) -> Schema:
     return Schema(number_fields(_fields(value, ())))
 
 
-def _struct_json(fields: tuple[Field, ...]) -> dict[str, Any]:
-    return {
-        "type": "struct",
-        "fields": [
-            {"name": field.name, "type": type_json(field.type), "nullable": field.nullable, "metadata": {}}
-            for field in fields
-        ],
-    }
+def _member_json(field: Field, type_: TypeJson) -> dict[str, Any]:
+    return {"name": field.name, "type": type_, "nullable": field.nullable, "metadata": {}}
 
 
-def type_json(type_: Type) -> str | dict[str, Any]:
-    """Return a type as Spark's JSON says it."""
-    match type_:
-        case Primitive(name=name):
-            return PRIMITIVE_ROWS[name].spark or name
-        case Decimal(precision=precision, scale=scale):
-            return f"decimal({precision},{scale})"
-        case List(element=element, element_nullable=nullable):
-            return {"type": "array", "elementType": type_json(element), "containsNull": nullable}
-        case Map(key=key, value=value, value_nullable=nullable):
-            return {
-                "type": "map",
-                "keyType": type_json(key),
-                "valueType": type_json(value),
-                "valueContainsNull": nullable,
-            }
-        case Struct(fields=members):
-            return _struct_json(members)
+def type_json(type_: Type, member: Callable[[Field, TypeJson], dict[str, Any]] = _member_json) -> TypeJson:
+    """Return a type as Spark's JSON says it; `member` says what the member of a struct is called there."""
+    made: TypeJson = fold_type(
+        type_,
+        leaf=_leaf_json,
+        list_=lambda slot, element: {
+            "type": "array",
+            "elementType": element,
+            "containsNull": slot.nullable,
+        },
+        map_=lambda _, key, slot, value: {
+            "type": "map",
+            "keyType": key,
+            "valueType": value,
+            "valueContainsNull": slot.nullable,
+        },
+        struct=lambda members: {"type": "struct", "fields": [member(*each) for each in members]},
+    )
+    return made
+
+
+def _leaf_json(type_: Primitive | Decimal) -> TypeJson:
+    if isinstance(type_, Decimal):
+        return f"decimal({type_.precision},{type_.scale})"
+    return PRIMITIVE_ROWS[type_.name].spark or type_.name
 
 
 def _fields(value: dict[str, Any], path: tuple[str, ...]) -> tuple[Field, ...]:

@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+from instar.schema.algebra import fold_type
 from instar.schema.paths import quote_name
-from instar.schema.types import Decimal, Field, List, Map, Primitive, Struct, Type
+from instar.schema.types import Decimal
+
+if TYPE_CHECKING:
+    from instar.schema.algebra import Slot
+    from instar.schema.types import Field, Primitive, Type
 
 __all__ = ["format_field", "format_fields", "format_type"]
 
@@ -15,30 +22,28 @@ def format_fields(fields: tuple[Field, ...]) -> str:
 
 def format_field(field: Field) -> str:
     """Print one column as in DDL."""
-    return f"{quote_name(field.name)} {format_type(field.type)}{_not_null(field.nullable)}"
+    return f"{quote_name(field.name)} {format_type(field.type)}{_not_null(field)}"
 
 
 def format_type(type_: Type) -> str:
     """Print a type as in DDL."""
-    match type_:
-        case Primitive(name=name):
-            return name
-        case Decimal(precision=precision, scale=scale):
-            return f"decimal({precision},{scale})"
-        case List(element=element, element_nullable=nullable):
-            return f"array<{format_type(element)}{_not_null(nullable)}>"
-        case Map(key=key, value=value, value_nullable=nullable):
-            return f"map<{format_type(key)}, {format_type(value)}{_not_null(nullable)}>"
-        case Struct(fields=members):
-            return (
-                "struct<"
-                + ", ".join(
-                    f"{quote_name(member.name)}: {format_type(member.type)}{_not_null(member.nullable)}"
-                    for member in members
-                )
-                + ">"
-            )
+    return fold_type(
+        type_,
+        leaf=_format_leaf,
+        list_=lambda slot, element: f"array<{element}{_not_null(slot)}>",
+        map_=lambda _, key, slot, value: f"map<{key}, {value}{_not_null(slot)}>",
+        struct=_format_struct,
+    )
 
 
-def _not_null(nullable: bool) -> str:  # noqa: FBT001 -- a one-line suffix
-    return "" if nullable else " not null"
+def _format_struct(members: list[tuple[Field, str]]) -> str:
+    made = (f"{quote_name(field.name)}: {type_}{_not_null(field)}" for field, type_ in members)
+    return f"struct<{', '.join(made)}>"
+
+
+def _format_leaf(type_: Primitive | Decimal) -> str:
+    return f"decimal({type_.precision},{type_.scale})" if isinstance(type_, Decimal) else type_.name
+
+
+def _not_null(slot: Slot | Field) -> str:
+    return "" if slot.nullable else " not null"

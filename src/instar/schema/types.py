@@ -1,19 +1,16 @@
 """Fields, types and schemas as plain immutable values.
 
 A field has a permanent id and a name that may change; nothing here knows about Arrow, Spark or
-histories. A whole schema is in `schema.py`.
+histories. A whole schema is in `schema.py`, and how to walk through a type in `algebra.py`.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, Union
+from typing import Final, Union
 
 import msgspec
 
 from instar.schema.primitives import PRIMITIVES, Family, names_of
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 __all__ = [
     "INTERVAL_DAY_TIME",
@@ -27,8 +24,6 @@ __all__ = [
     "Primitive",
     "Struct",
     "Type",
-    "member_fields",
-    "walk_fields",
 ]
 
 INTERVAL_DAY_TIME: Final = names_of(Family.DAY_TIME)
@@ -91,22 +86,3 @@ class Struct(msgspec.Struct, frozen=True, array_like=True, tag="struct"):
 
 
 Type = Union[Primitive, Decimal, List, Map, Struct]  # noqa: UP007 -- resolved by msgspec
-
-
-def member_fields(type_: Type) -> Iterator[Field]:
-    """Yield the struct members directly below a type, looking through lists and maps."""
-    match type_:
-        case Struct(fields=fields):
-            yield from fields
-        case List(element=element):
-            yield from member_fields(element)
-        case Map(key=key, value=value):
-            yield from member_fields(key)
-            yield from member_fields(value)
-
-
-def walk_fields(fields: tuple[Field, ...]) -> Iterator[Field]:
-    """Yield every field at every level of nesting, parents before children."""
-    for field in fields:
-        yield field
-        yield from walk_fields(tuple(member_fields(field.type)))

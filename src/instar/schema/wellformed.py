@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final, NamedTuple
 
+from instar.schema.algebra import walk_types
 from instar.schema.paths import ELEMENT, KEY, VALUE, format_path
 from instar.schema.types import Field, List, Map, Struct, Type
 
@@ -89,20 +90,9 @@ def _type_problems(field: Field, type_: Type, path: tuple[str, ...], ids: set[in
         case List(element=element):
             yield from _type_problems(field, element, (*path, ELEMENT), ids)
         case Map(key=key, value=value):
-            if _holds_map(key):
+            if any(isinstance(inside, Map) for inside in walk_types(key)):
                 yield Problem(
                     field, f"the key of map `{format_path(path)}` holds a map, and maps have no order"
                 )
             yield from _type_problems(field, key, (*path, KEY), ids)
             yield from _type_problems(field, value, (*path, VALUE), ids)
-
-
-def _holds_map(type_: Type) -> bool:
-    match type_:
-        case Map():
-            return True
-        case List(element=element):
-            return _holds_map(element)
-        case Struct(fields=members):
-            return any(_holds_map(member.type) for member in members)
-    return False

@@ -21,8 +21,8 @@ from instar.errors import (
     UsageError,
     WriterFencedError,
 )
-from instar.schema import List, Map, Schema, Struct, format_path
-from instar.schema.paths import ELEMENT, KEY, VALUE
+from instar.schema import Map, Schema, Struct, format_path
+from instar.schema.algebra import slots
 from instar.state.comments import is_comment
 from instar.state.commits import (
     Appended,
@@ -312,18 +312,12 @@ def _paths_to(
     type_: Type, ids: Collection[int], path: tuple[str, ...]
 ) -> Iterator[tuple[tuple[str, ...], int]]:
     """Yield the paths and ids of fields with these ids, and nothing below them."""
-    match type_:
-        case Struct(fields=members):
-            for member in members:
-                if member.id in ids:
-                    yield (*path, member.name), member.id
-                else:
-                    yield from _paths_to(member.type, ids, (*path, member.name))
-        case List(element=element):
-            yield from _paths_to(element, ids, (*path, ELEMENT))
-        case Map(key=key, value=value):
-            yield from _paths_to(key, ids, (*path, KEY))
-            yield from _paths_to(value, ids, (*path, VALUE))
+    for slot in slots(type_):
+        inside = (*path, slot.name)
+        if slot.field is not None and slot.field.id in ids:
+            yield inside, slot.field.id
+        else:
+            yield from _paths_to(slot.type, ids, inside)
 
 
 def _check_key_stays(state: TableState, schema: Schema) -> None:

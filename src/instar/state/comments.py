@@ -9,15 +9,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from instar.errors import ColumnNotFoundError, UsageError
-from instar.schema.paths import ELEMENT, KEY, VALUE, format_path, parse_path
-from instar.schema.types import List, Map, Struct
+from instar.schema.algebra import walk_slots
+from instar.schema.paths import format_path, parse_path
+from instar.schema.types import Struct
 from instar.state.commits import Configured
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from instar.schema import Schema
-    from instar.schema.types import Field, Type
+    from instar.schema.types import Field
     from instar.state.commits import ConfigValue, Step
     from instar.state.table_state import TableState
 
@@ -37,7 +38,7 @@ def is_comment(name: str) -> bool:
 def comments_in(schema: Schema, config: Mapping[str, ConfigValue]) -> dict[str | None, str]:
     """Return the comments of a table by the paths of its columns; that of the table itself is under None."""
     found: dict[str | None, str] = {None: str(config[COMMENT])} if COMMENT in config else {}
-    for path, field in _walk(schema.fields, ()):
+    for path, field in _walk(schema):
         text = config.get(f"{COMMENT}.{field.id}")
         if text is not None:
             found[format_path(path)] = str(text)
@@ -46,7 +47,7 @@ def comments_in(schema: Schema, config: Mapping[str, ConfigValue]) -> dict[str |
 
 def resolve_comments(schema: Schema, comments: Mapping[str | None, str | None]) -> dict[str, str | None]:
     """Return comments as a config has them; one for a column that is not there is refused."""
-    ids = {tuple(step.lower() for step in path): field.id for path, field in _walk(schema.fields, ())}
+    ids = {tuple(step.lower() for step in path): field.id for path, field in _walk(schema)}
     return {_entry(schema, ids, column): _checked(text, column) for column, text in comments.items()}
 
 
@@ -63,9 +64,7 @@ def _entry(schema: Schema, ids: Mapping[tuple[str, ...], int], column: str | Non
         return COMMENT
     steps = tuple(step.lower() for step in parse_path(column))
     if steps not in ids:
-        raise ColumnNotFoundError(
-            column, known=tuple(format_path(path) for path, _ in _walk(schema.fields, ()))
-        )
+        raise ColumnNotFoundError(column, known=tuple(format_path(path) for path, _ in _walk(schema)))
     return f"{COMMENT}.{ids[steps]}"
 
 
@@ -79,20 +78,8 @@ def _checked(text: str | None, column: str | None) -> str | None:
     return text or None
 
 
-def _walk(fields: tuple[Field, ...], parent: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:
+def _walk(schema: Schema) -> Iterator[tuple[tuple[str, ...], Field]]:
     """Yield every field with its path; through lists and maps it goes by element, key and value."""
-    for field in fields:
-        path = (*parent, field.name)
-        yield path, field
-        yield from _walk_type(field.type, path)
-
-
-def _walk_type(type_: Type, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], Field]]:
-    match type_:
-        case Struct(fields=members):
-            yield from _walk(members, path)
-        case List(element=element):
-            yield from _walk_type(element, (*path, ELEMENT))
-        case Map(key=key, value=value):
-            yield from _walk_type(key, (*path, KEY))
-            yield from _walk_type(value, (*path, VALUE))
+    for path, slot in walk_slots(Struct(schema.fields)):
+        if slot.field is not None:
+            yield path, slot.field

@@ -15,6 +15,7 @@ from instar.compat.protobuf import columns
 from instar.compat.protobuf.model import Encoding
 from instar.errors import UsageError, VersionConflictError
 from instar.schema import Field, List, Map, Schema, Struct, Type
+from instar.schema.algebra import member_fields
 from instar.schema.schema import number_fields
 from instar.stream.commands import add_version, set_setting
 from instar.stream.kinds import QUARANTINE_SUFFIX
@@ -139,7 +140,8 @@ class _KnownColumns(NamedTuple):
             if same is not None:
                 self.numbers.setdefault((parent, field.id), same.id)
                 self.names.setdefault((parent, field.name.lower()), same.id)
-                self.collect(_inside(field.type), _inside(same.type), same.id)
+                new, old = (tuple(member_fields(it.type, keys=False)) for it in (field, same))
+                self.collect(new, old, same.id)
 
     def number(self, fields: tuple[Field, ...], parent: int, fresh: Iterator[int]) -> tuple[Field, ...]:
         claimed = {self.numbers.get((parent, field.id)) for field in fields}
@@ -161,15 +163,3 @@ class _KnownColumns(NamedTuple):
             case Map(key=key, value=value, value_nullable=nullable):
                 return Map(key, self.number_type(value, parent, fresh), nullable)
         return type_
-
-
-def _inside(type_: Type) -> tuple[Field, ...]:
-    """Return the members of a struct, also if it is in a list or is the value of a map."""
-    match type_:
-        case Struct(fields=members):
-            return members
-        case List(element=element):
-            return _inside(element)
-        case Map(value=value):
-            return _inside(value)
-    return ()

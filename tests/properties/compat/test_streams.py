@@ -10,7 +10,7 @@ from instar.compat import Level, judge
 from instar.compat.protobuf.compile import describe_encoding
 from instar.errors import InstarError
 from instar.schema import Field, as_schema
-from instar.schema.types import member_fields
+from instar.schema.algebra import member_fields
 from instar.stream.catalog import apply_change
 from instar.stream.commands import create_stream
 from instar.stream.protobuf import plan_protobuf

@@ -24,9 +24,9 @@ from instar.api.table import Table
 from instar.errors import UsageError
 from instar.parts import DIFF, TS, PartLimits
 from instar.schema import List, Map, Primitive, Schema, Struct
+from instar.schema.algebra import member_fields, walk_fields
 from instar.schema.paths import quote_name
 from instar.schema.schema import number_fields
-from instar.schema.types import member_fields, walk_fields
 from instar.table import create_table, vacuum_table
 from instar.table.housekeeping.compaction import compact_table, find_goals
 from instar.table.housekeeping.rewrite import rewrite_parts

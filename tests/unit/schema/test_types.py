@@ -6,8 +6,9 @@ import pytest
 
 from instar.errors import ColumnNotFoundError, InvalidSchemaError, UsageError
 from instar.schema import Decimal, Field, List, Map, Primitive, Schema, Struct, Type, parse_schema_ddl
+from instar.schema.algebra import member_fields, walk_fields
 from instar.schema.paths import format_path, parse_path
-from instar.schema.types import INTERVAL_DAY_TIME, INTERVAL_YEAR_MONTH, PRIMITIVES, member_fields, walk_fields
+from instar.schema.types import INTERVAL_DAY_TIME, INTERVAL_YEAR_MONTH, PRIMITIVES
 from instar.schema.wellformed import MAX_DEPTH
 
 INT = Primitive("int")

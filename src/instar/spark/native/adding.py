@@ -14,6 +14,7 @@ from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 from instar.errors import CountOverflowError, NegativeCountError
 from instar.parts.consolidate import MOST_COPIES
 from instar.schema import List, Map, Primitive, Struct, field_name
+from instar.schema.algebra import walk_types
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.relation import looks_physical, shown_column
 from instar.spark.native.relay import count_mark
@@ -129,13 +130,7 @@ def _grouped(field: Field) -> Column:
 
 def _holds(type_: Type, kind: type, *names: str) -> bool:
     """Whether a type is of a kind, and of one of the names if there are any, at any level."""
-    if isinstance(type_, kind) and (not names or getattr(type_, "name", None) in names):
-        return True
-    match type_:
-        case Struct(fields=members):
-            return any(_holds(member.type, kind, *names) for member in members)
-        case List(element=element):
-            return _holds(element, kind, *names)
-        case Map(key=key, value=value):
-            return _holds(key, kind, *names) or _holds(value, kind, *names)
-    return False
+    return any(
+        isinstance(inside, kind) and (not names or getattr(inside, "name", None) in names)
+        for inside in walk_types(type_)
+    )

@@ -26,8 +26,8 @@ from instar.schema import (
     format_path,
     spark_json,
 )
+from instar.schema.algebra import map_members, walk_fields
 from instar.schema.spark import type_json
-from instar.schema.types import walk_fields
 from instar.state.chunk import TIMES
 
 if TYPE_CHECKING:
@@ -207,16 +207,7 @@ def _micros(column: Column) -> Column:
 
 def _physical(type_: Type) -> Type:
     """Name the members of structs `f<id>`."""
-    match type_:
-        case Struct(fields=members):
-            return Struct(
-                tuple(Field(it.id, field_name(it.id), _physical(it.type), it.nullable) for it in members)
-            )
-        case List(element=element, element_nullable=nullable):
-            return List(_physical(element), nullable)
-        case Map(key=key, value=value, value_nullable=nullable):
-            return Map(_physical(key), _physical(value), nullable)
-    return type_
+    return map_members(type_, lambda it: Field(it.id, field_name(it.id), _physical(it.type), it.nullable))
 
 
 def _spark_type(type_: Type) -> Any:  # noqa: ANN401 -- a type of Spark's

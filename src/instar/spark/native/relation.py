@@ -15,7 +15,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructType
 
-from instar.schema import Field, List, Map, Schema, Struct, Type, field_name, spark_json
+from instar.schema import Field, Schema, Type, field_name, spark_json
+from instar.schema.algebra import member_fields, walk_fields
 from instar.schema.spark import type_json
 from instar.spark.native.adopted import stored_json, told_json, value_column
 from instar.spark.native.file_index import PartIndex
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, SparkSession
 
+    from instar.schema.spark import TypeJson
     from instar.spark.native.adopted import FileLayout
     from instar.spark.native.file_index import FileSource
     from instar.spark.native.gateway import Gateway
@@ -217,55 +219,26 @@ def looks_physical(type_: Type) -> bool:
     Spark pushes filters on members down by name. A member called `f7` would meet another field's
     statistics, so such a struct is read under physical names and renamed after.
     """
-    match type_:
-        case Struct(fields=members):
-            return any(_PHYSICAL.fullmatch(member.name) or looks_physical(member.type) for member in members)
-        case List(element=element):
-            return looks_physical(element)
-        case Map(key=key, value=value):
-            return looks_physical(key) or looks_physical(value)
-    return False
+    return any(_PHYSICAL.fullmatch(field.name) for field in walk_fields(member_fields(type_)))
 
 
 def physical_json(field: Field, name: str) -> dict[str, Any]:
     """Return a field as the reader of files needs it, as Spark's JSON, with ids at every level."""
-    return _member_json(field, name, rename=looks_physical(field.type))
+    rename = looks_physical(field.type)
+
+    def member(inside: Field, type_: TypeJson) -> dict[str, Any]:
+        return _member_json(inside, type_, field_name(inside.id) if rename else inside.name)
+
+    return _member_json(field, type_json(field.type, member), name)
 
 
-def _member_json(field: Field, name: str, *, rename: bool) -> dict[str, Any]:
+def _member_json(field: Field, type_: TypeJson, name: str) -> dict[str, Any]:
     return {
         "name": name,
-        "type": _type_json(field.type, rename=rename),
+        "type": type_,
         "nullable": field.nullable,
         "metadata": {"parquet.field.id": field.id},
     }
-
-
-def _type_json(type_: Type, *, rename: bool) -> str | dict[str, Any]:
-    match type_:
-        case Struct(fields=members):
-            names = [field_name(member.id) if rename else member.name for member in members]
-            return {
-                "type": "struct",
-                "fields": [
-                    _member_json(member, name, rename=rename)
-                    for member, name in zip(members, names, strict=True)
-                ],
-            }
-        case List(element=element, element_nullable=nullable):
-            return {
-                "type": "array",
-                "elementType": _type_json(element, rename=rename),
-                "containsNull": nullable,
-            }
-        case Map(key=key, value=value, value_nullable=nullable):
-            return {
-                "type": "map",
-                "keyType": _type_json(key, rename=rename),
-                "valueType": _type_json(value, rename=rename),
-                "valueContainsNull": nullable,
-            }
-    return type_json(type_)
 
 
 def field_json(name: str, type_: str | dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from pyroaring import BitMap
 from instar.parts import Probe, rank_rows
 from instar.parts.read import ROW
 from instar.schema import Primitive, Schema
-from instar.schema.types import walk_fields
+from instar.schema.algebra import walk_fields
 from instar.state.chunk import ROWS
 from instar.table.log.manifest import load_parts
 from instar.table.read.locate import merged_rows

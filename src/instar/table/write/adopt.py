@@ -33,10 +33,10 @@ from instar.parts import (
     wider_columns,
 )
 from instar.schema import Field, History, Schema, SchemaUpdate, format_path, format_type
+from instar.schema.algebra import walk_fields
 from instar.schema.former import find_former
 from instar.schema.paths import parse_path
 from instar.schema.schema import index_fields, number_fields
-from instar.schema.types import walk_fields
 from instar.state import Adopted, Part
 from instar.storage.frame import decode_frame, encode_frame
 from instar.table.layout import adoption_key
