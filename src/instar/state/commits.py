@@ -104,13 +104,15 @@ class Appended(msgspec.Struct, frozen=True, array_like=True, tag="appended"):
     """A batch is added, and the table's upper becomes the batch's.
 
     `touched` are the places of the parts that it takes rows of, if they are in sheets. `adopted` is the key
-    of the list of all files that the table has ever adopted, if the batch is made of such.
+    of the list of all files that the table has ever adopted, if the batch is made of such. `restored` is the
+    time whose rows the batch brings back, if it does; it is only for the log to tell.
     """
 
     batch: NewBatch
     token: str | None = None
     touched: tuple[Place, ...] = ()
     adopted: str | None = None
+    restored: int | None = None
 
     @property
     def places(self) -> frozenset[Place]:

@@ -85,6 +85,26 @@ def test_any_version_can_be_restored(store: Store, seed: int) -> None:
     assert {version: held(table, version) for version in known} == known
 
 
+def test_the_log_calls_a_restore_by_its_name(store: Store, world: World) -> None:
+    """Whether rows came, went or both, with the time that it went back to; after a vacuum too."""
+    world.clock.now = 1_700_000_000_000
+    table = store.create_table("t", "k int")
+    good = table.append(rows(1, 2))
+    table.append(rows(3))
+    table.restore(version=good.seqno)
+    table.delete("k = 1")
+    table.restore(version=good.seqno)
+    told = [commit.line()[3] for commit in table.history()]
+    then = table.history()[-2].line()[1]
+    assert told[0] == told[2] == f"restored as of {then}: 1 update"
+    assert [told[1], told[3]] == ["retracted 1 row", "appended 1 row"]
+    assert table.snapshot(as_of=then).to_arrow().num_rows == 2
+    world.clock.now += 10**9
+    table.vacuum(grace_ms=0)
+    table.append(rows(4))
+    assert told == [commit.line()[3] for commit in table.history()][-len(told) :]
+
+
 def test_history_outlives_a_vacuum(store: Store, world: World) -> None:
     """Who did what and when stays known, and so do versions, however often the log is cut off."""
     table = store.create_table("t", "k int")

@@ -218,6 +218,7 @@ STEPS: list[Step] = [
         ),
         "token",
     ),
+    Appended(NewBatch(5, 9, 0), restored=4),
     Compacted((Place(1, 2), Place(3, 4)), 5, 6, NewBatch(0, 9, 1)),
     Compacted((), 0, 0),
     SinceAdvanced(2**62),
@@ -234,6 +235,17 @@ def test_every_step_survives_its_bytes(step: Step) -> None:
     again = decode_commit(encode_commit(commit), what="it")
     assert again == commit
     assert repr(again) == repr(commit)
+
+
+@pytest.mark.parametrize("known", [4, 5, 6])
+def test_a_step_with_fewer_or_more_fields_is_read(known: int) -> None:
+    """A writer may know fewer fields of it than the reader, or more."""
+    commit = commit_of(Appended(NewBatch(0, 5, 0), "token", restored=4))
+    bare = msgspec.msgpack.decode(encode_commit(commit))
+    step = bare[5][0]
+    step[1:] = [*step[1:], "of a later writer"][:known]
+    (read,) = decode_commit(msgspec.msgpack.encode(bare), what="it").steps
+    assert read == Appended(NewBatch(0, 5, 0), "token", restored=4 if known >= 5 else None)
 
 
 def test_a_state_survives_its_rollup() -> None:

@@ -86,13 +86,9 @@ class FileSource(ABC):
     def size(self) -> int:
         """Return the size of all files, whatever a filter leaves of them."""
 
-    def layouts(self) -> Sequence[FileLayout]:
-        """Return the layouts of adopted files among them, which are read by relations of their own."""
-        return ()
-
-    def of(self, layout: FileLayout) -> FileSource:
-        """Return the adopted files of one layout."""
-        raise NotImplementedError(layout)
+    def adopted(self) -> Mapping[FileLayout, FileSource]:
+        """Return the adopted files among them by their layouts, which are read by relations of their own."""
+        return {}
 
     def has_own(self) -> bool:
         """Whether there are, or may be, files that are not adopted."""

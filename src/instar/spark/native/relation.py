@@ -82,21 +82,20 @@ def parts_frame(  # noqa: PLR0913 -- each is something that a frame may have
     """
     install()
     gateway = gateway_of(spark)
-    layouts = source.layouts()
     adopted = [
         _adopted_frame(
             spark,
             gateway,
             label,
             fields,
-            source.of(layout),
+            files,
             layout,
             partitions,
             extra=extra,
             leave_out=leave_out,
             places=places,
         )
-        for layout in layouts
+        for layout, files in source.adopted().items()
     ]
     if adopted and not source.has_own():
         return reduce(DataFrame.unionByName, adopted)

@@ -177,11 +177,11 @@ class ScanSource(FileSource):
         """Whether statistics prove filters for every row of some parts."""
         return all_certain(self._services.chunks, plan.state, self._condition(filters), parts)
 
-    def layouts_in(self, plan: SnapshotPlan) -> list[FileLayout]:
-        """Return the layouts of the adopted files of a plan that are read this way."""
-        return [layout for layout in self._by_layout(plan) if layout is not None]
+    def adopted_in(self, plan: SnapshotPlan) -> dict[FileLayout, FileSource]:
+        """Return the adopted files of a plan by their layouts."""
+        return {layout: self._of(layout) for layout in self._by_layout(plan) if layout is not None}
 
-    def of(self, layout: FileLayout) -> ScanSource:
+    def _of(self, layout: FileLayout) -> ScanSource:
         """Return the adopted files of one layout."""
         other = copy(self)
         other._layout = layout  # noqa: SLF001 -- its own, here and below
@@ -348,9 +348,9 @@ class SnapshotSource(ScanSource):
         """Return the size of all files of the snapshot."""
         return self._parts(self._plan).bytes
 
-    def layouts(self) -> list[FileLayout]:
-        """Return the layouts of the adopted files of the snapshot."""
-        return self.layouts_in(self._plan)
+    def adopted(self) -> dict[FileLayout, FileSource]:
+        """Return the adopted files of the snapshot by their layouts."""
+        return self.adopted_in(self._plan)
 
     def has_own(self) -> bool:
         """Whether the snapshot has files that are not adopted."""

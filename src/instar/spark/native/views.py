@@ -136,7 +136,7 @@ class _View(FileSource):
             return _ViewSource(self, self._gateway, self._services, branch, read, plan, held, reads)
 
         scan = source(Branch.SCAN, self.fields)
-        if not plan.merge and not plan.scan.partly.any() and not scan.layouts():
+        if not plan.merge and not plan.scan.partly.any() and not scan.adopted():
             index = held.indexes[reads] = PartIndex(self._gateway, self.label, struct_json(()), scan)
             return make_relation(self._gateway, index, self._schema)
         if not set(columns) <= set(named):

@@ -119,7 +119,7 @@ def is_planned(spark: SparkSession, source: SnapshotSource) -> bool:
     asked = gateway.settings([_SETTING]).get(_SETTING, _FILES)
     if asked not in (_AUTO, _FILES):
         raise UsageError(f"the Spark setting {_SETTING} cannot be {asked!r}: it is {_AUTO!r} or {_FILES!r}")
-    if asked == _FILES or not source.plannable or source.layouts():
+    if asked == _FILES or not source.plannable or source.adopted():
         return False
     why = why_not(gateway)
     if why is not None:

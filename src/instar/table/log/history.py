@@ -114,6 +114,9 @@ def _describe_step(step: Step) -> str:
         case Appended(batch=batch, adopted=adopted) if adopted is not None:
             files = format_count(batch.part_count, "file")
             return f"adopted {files}, {format_count(batch.part_rows, 'row')} at {batch.upper - 1}"
+        case Appended(batch=batch, restored=restored) if restored is not None:
+            updates = format_count(batch.rows, "update")
+            return f"restored as of {format_time(restored)}: {updates} at {batch.upper - 1}"
         case Appended(batch=batch):
             return f"{_describe_batch(batch)} at {batch.upper - 1}"
         case Compacted(removed=removed, batch=batch):

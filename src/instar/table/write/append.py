@@ -54,12 +54,14 @@ def _allow(_: TableState) -> None:
 class Takes(NamedTuple):
     """Rows to retract by position: of which parts, and the seqno of the state that they were seen in.
 
-    `check` raises if the table has become one in which other rows would have been retracted.
+    `check` raises if the table has become one in which other rows would have been retracted. `restored` is
+    the time whose rows come back by it, if they do.
     """
 
     positions: Mapping[Place, BitMap]
     planned_at: int
     check: Callable[[TableState], None] = _allow
+    restored: int | None = None
 
 
 class Gone(NamedTuple):
@@ -183,10 +185,12 @@ class PartWriter:
                 adopted[1](current)
             end = max(self._services.clock(), current.upper) + 1 if upper is None else upper
             batch = NewBatch(current.upper, end, schema_id, inline, chunks, retractions, sheets)
+            listed = None if adopted is None else adopted[0]
+            restored = None if takes is None else takes.restored
             first, after = _evolved(current, schema_id, evolved)
             then = append(
                 after,
-                Appended(batch, token, touched, None if adopted is None else adopted[0]),
+                Appended(batch, token, touched, listed, restored),
                 expected_upper=expected_upper,
                 present=present,
                 discard=discard,

@@ -61,7 +61,7 @@ class _Restoring:
         """Return what has to happen; it is only right if nothing else has happened since."""
         pieces = [rows for rows in (self._gone(), self._by_value()) if rows.num_rows]
         rows = LocalRows(pa.concat_tables(pieces)) if pieces else None
-        return RowChange(rows, self._come(), by_value=True)
+        return RowChange(rows, self._come(), by_value=True, restored=self._then.as_of)
 
     def _come(self) -> dict[Place, BitMap]:
         """Return the places and positions of rows that came since."""

@@ -101,6 +101,8 @@ class RowChange(NamedTuple):
     """Raises if the table has become one in which this would change other rows."""
     writer: WriterSchema | None = None
     """What the rows are written under, if not the latest schema."""
+    restored: int | None = None
+    """The time whose rows come back by this, if they do."""
 
 
 def change_rows(
@@ -121,9 +123,8 @@ def change_rows(
             if change.rows is not None and change.writer is None:
                 writer = resolve_writer(state, change.rows.schema, updates=True)
             write = PartWriter(services, log, state, write_id)
-            takes = Takes(
-                change.positions, state.seqno, partial(_check_since, services.chunks, state, change)
-            )
+            check = partial(_check_since, services.chunks, state, change)
+            takes = Takes(change.positions, state.seqno, check, change.restored)
             expected = state.upper if change.by_value else None
             try:
                 return write.write(change.rows, writer, updates=True, expected_upper=expected, takes=takes)
