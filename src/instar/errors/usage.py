@@ -85,12 +85,23 @@ class FormerNameError(UsageError):
 
     code = "former-name"
 
-    def __init__(self, table: str, column: str, field_id: int, schema_id: int, *, now: str | None) -> None:
+    def __init__(
+        self,
+        table: str,
+        column: str,
+        field_id: int,
+        schema_id: int,
+        *,
+        now: str | None,
+        others: Sequence[str] = (),
+    ) -> None:
         self.table = table
         self.column = column
         self.field_id = field_id
         self.schema_id = schema_id
         self.now = now
+        self.others = tuple(others)
+        more = f" The same holds for {', '.join(f'`{it}`' for it in self.others)}." if self.others else ""
         became = f"is `{now}` now" if now is not None else "was dropped"
         change = f"by schema {schema_id + 1}"
         what = f"to fill `{now}`, write" if now is not None else "to write as before it was dropped, write"
@@ -98,6 +109,7 @@ class FormerNameError(UsageError):
             f"cannot add column `{column}` to `{table}`: field {field_id} had this name, and {became}, "
             f"{change}. Nothing was written; {what} under the old schema: schema={schema_id} "
             f"(--schema {schema_id}). If it is another column: former_names=True (--allow-former-names)."
+            f"{more}"
         )
 
 

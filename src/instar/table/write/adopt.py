@@ -17,7 +17,6 @@ from instar.errors import (
     ConflictError,
     CorruptTableError,
     DataMismatchError,
-    FormerNameError,
     IncompatibleSchemaError,
     UsageError,
 )
@@ -34,7 +33,6 @@ from instar.parts import (
 )
 from instar.schema import Field, History, Schema, SchemaUpdate, format_path, format_type
 from instar.schema.algebra import walk_fields
-from instar.schema.former import find_former
 from instar.schema.paths import parse_path
 from instar.schema.schema import index_fields, number_fields
 from instar.state import Adopted, Part
@@ -42,7 +40,7 @@ from instar.storage.frame import decode_frame, encode_frame
 from instar.table.layout import adoption_key
 from instar.table.outside import find_files, open_outside, path_values
 from instar.table.write.append import begin_write
-from instar.table.write.evolving import WriterSchema
+from instar.table.write.evolving import WriterSchema, check_new_names
 from instar.table.write.rows import ATTEMPTS
 
 if TYPE_CHECKING:
@@ -224,12 +222,10 @@ def _united(looked: Sequence[_Looked], update: SchemaUpdate, table: TableState |
     With a table, a new column that has the name of a former one is refused.
     """
     for incoming in {_incoming(one, looked): None for one in looked}:
-        for column in new_columns(incoming, update.schema):
-            former = None if table is None else find_former(table.history, parse_path(column.path))
-            if table is not None and former is not None:
-                raise FormerNameError(
-                    table.name, column.path, former.field_id, former.schema_id, now=former.now
-                )
+        added = list(new_columns(incoming, update.schema))
+        if table is not None:
+            check_new_names(table.name, table.history, [column.path for column in added])
+        for column in added:
             update.add_column(column.path, column.type)
         for column in wider_columns(incoming, update.schema):
             update.widen_column(column.path, column.type)

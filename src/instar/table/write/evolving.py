@@ -14,12 +14,12 @@ from instar.schema.former import find_former
 from instar.state.commands import check_schema_id
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Collection, Sequence
 
     from instar.schema import History, Schema
     from instar.state import TableState
 
-__all__ = ["Evolution", "WriterSchema", "resolve_writer"]
+__all__ = ["Evolution", "WriterSchema", "check_new_names", "resolve_writer"]
 
 _TOLD: Final = 10
 """Of how many columns an error says what became of them."""
@@ -99,16 +99,31 @@ def _evolved(
     """Return the latest schema with what the data has beyond it."""
     update = SchemaUpdate(history)
     own = _without_updates(incoming) if updates else incoming
-    for column in new_columns(own, history.latest):
-        former = None if evolution.former_names else find_former(history, parse_path(column.path))
-        if former is not None:
-            raise FormerNameError(table, column.path, former.field_id, former.schema_id, now=former.now)
+    added = list(new_columns(own, history.latest))
+    if not evolution.former_names:
+        check_new_names(table, history, [column.path for column in added])
+    for column in added:
         update.add_column(column.path, column.type)
     needs = incoming if evolution.needs is None else evolution.needs
     for column in wider_columns(_without_updates(needs) if updates else needs, history.latest):
         if column.path not in evolution.fixed:
             update.widen_column(column.path, column.type)
     return update.schema
+
+
+def check_new_names(table: str, history: History, paths: Sequence[str]) -> None:
+    """Raise if columns that are to be added have names that others had before."""
+    found = {path: former for path in paths if (former := find_former(history, parse_path(path))) is not None}
+    if found:
+        (path, former), *others = found.items()
+        raise FormerNameError(
+            table,
+            path,
+            former.field_id,
+            former.schema_id,
+            now=former.now,
+            others=[other for other, _ in others[:_TOLD]],
+        )
 
 
 def _without_updates(schema: pa.Schema) -> pa.Schema:
