@@ -72,7 +72,7 @@ class Snapshot:
             time = find_time(services, log, pin.state, as_of, version)
             self._plan = plan = plan_snapshot(services.chunks, pin.state, reader, time)
             if as_of is not None and time is not None and not plan.scan and not plan.merge:
-                check_existed(log, pin.state, as_of, time)
+                check_existed(services, log, pin.state, as_of, time)
         except BaseException:
             pin.release()  # whoever keeps the error keeps its frames, and would keep the lease
             raise

@@ -16,6 +16,9 @@ from instar.table.read.moments import parse_time
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from instar.api.store import Store
+    from tests.tables import World
+
 
 def test_a_time_is_said_in_many_ways() -> None:
     """They are one time; without a zone it is in UTC, and what is finer than a millisecond is cut off."""
@@ -54,6 +57,23 @@ def test_snapshots_are_taken_by_time_and_by_version(tmp_path: Path) -> None:
         for wrong in ({"as_of": now + timedelta(days=1)}, {"version": 9}, {"version": 1, "as_of": 1}):
             with pytest.raises(UsageError):
                 table.snapshot(**wrong)
+
+
+def test_a_time_before_the_table_is_an_error_whatever_became_of_its_log(store: Store, world: World) -> None:
+    """After a vacuum has cut its beginning off, and where another table had the name before."""
+    world.clock.now = 1_700_000_000_000
+    store.create_table("t", "n int").append(pa.table({"n": [0]}))
+    store.drop_table("t")
+    world.clock.now += 10**7
+    table = store.create_table("t", "n int")
+    between = world.clock.now - 10**6
+    for _ in range(3):
+        table.append(pa.table({"n": [1]}))
+        with pytest.raises(UsageError, match="it was created at"):
+            table.snapshot(between)
+        world.clock.now += 10**9
+        table.vacuum(grace_ms=0)
+    assert next(iter(table._log.entries())).seqno > 2
 
 
 def test_times_of_ones_own_are_not_those_of_the_clock(tmp_path: Path) -> None:

@@ -72,21 +72,29 @@ def find_time(
     return state.upper - 1 if state.upper <= time <= services.clock() else time
 
 
-def check_existed(log: TableLog, state: TableState, as_of: Moment, time: int) -> None:
+def check_existed(services: Services, log: TableLog, state: TableState, as_of: Moment, time: int) -> None:
     """Raise if a table of which nothing is to be seen at a time by the clock was made after it.
 
     Small numbers are not by the clock: a table may count its times.
     """
     if isinstance(as_of, int) and time < _BY_CLOCK:
         return
-    first = log.entry_from(0)
-    made = any(isinstance(step, Created) for step in first.commit.steps)
-    ours = made and first.commit.table_id == state.table_id
-    if ours and time < first.commit.at < state.upper:
+    made = _created_at(services, log, state)
+    if made is not None and time < made < state.upper:
         raise UsageError(
             f"cannot read `{state.name}` as of {time} ({format_time(time)} UTC): it was created at "
-            f"{first.commit.at} ({format_time(first.commit.at)} UTC)"
+            f"{made} ({format_time(made)} UTC)"
         )
+
+
+def _created_at(services: Services, log: TableLog, state: TableState) -> int | None:
+    """Return when a table was made, also if its log begins later or is that of an earlier table too."""
+    first = next(entry for entry in log.entries(0) if entry.commit.table_id == state.table_id)
+    if any(isinstance(step, Created) for step in first.commit.steps):
+        return first.commit.at
+    *_, oldest = [None, *read_archive(services, state.table_id, first.seqno)]
+    was_cloned = oldest is not None and oldest.ts is not None
+    return None if oldest is None or was_cloned else (oldest.at - _EPOCH) // timedelta(milliseconds=1)
 
 
 def _time_of_version(services: Services, log: TableLog, state: TableState, version: int) -> int:
