@@ -82,6 +82,12 @@ def bench_joins(
     _measure("joins", full, quick, json, directory)
 
 
+@app.command("stale")
+def bench_stale(*, json: JsonOption = False, directory: DirectoryOption = None) -> None:
+    """Try what becomes of readers and writers whose schema has changed, beside the peers."""
+    _measure("stale", False, False, json, directory)  # noqa: FBT003 -- there is only one size
+
+
 @app.command("append")
 def bench_append(
     *,

@@ -6,6 +6,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from bench.ducklake import find_ducklake
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
@@ -57,6 +59,7 @@ _ENTRIES: Final = (
     ("polars deltalake", "bench.skipping.peers", "PolarsOnDelta"),
     ("polars pyiceberg", "bench.skipping.peers", "PolarsOnIceberg"),
     ("duckdb", "bench.skipping.peers", "DuckDb"),
+    ("", "bench.skipping.peers", "DuckLake"),
     ("pyspark", "bench.skipping.ours", "PlainSpark"),
 )
 """The packages that each needs, and where it is; who reads another's table comes after it."""
@@ -68,6 +71,9 @@ def enter(field: Field, left_out: Callable[[str], None]) -> Iterator[Contender]:
         missing = [package for package in packages.split() if find_spec(package) is None]
         if missing:
             left_out(f"{name} in the league: {', '.join(missing)} is not installed here")
+            continue
+        if name == "DuckLake" and find_ducklake() is None:
+            left_out("DuckLake in the league: only `./dev bench` installs it")
             continue
         kind = getattr(import_module(module), name)
         if kind.needs_spark and field.spark is None:

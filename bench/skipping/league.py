@@ -58,6 +58,8 @@ def play_league(directory: Path, spark: SparkSession | None, left_out: Callable[
         say(f"  {contender.name} …")
         with Opened(contender.data) as opened:
             scores[contender.name] = [_ask(contender, one, opened) for one in filters]
+        close: Callable[[], None] = getattr(contender, "close", lambda: None)
+        close()
     rows = [_row(one, {name: given[at] for name, given in scores.items()}) for at, one in enumerate(filters)]
     rows.append(_totals(scores))
     columns = {"filter": Column("filter"), "ideal": Column("ideal")}

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench.ducklake import Lake
 from bench.skipping.contenders import Found, NotExpressibleError
 from bench.skipping.filters import league_rows
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from bench.skipping.contenders import Field
     from bench.skipping.filters import Filter
 
-__all__ = ["DeltaRs", "DuckDb", "PolarsOnDelta", "PolarsOnIceberg", "PyIceberg", "write_parquet"]
+__all__ = ["DeltaRs", "DuckDb", "DuckLake", "PolarsOnDelta", "PolarsOnIceberg", "PyIceberg", "write_parquet"]
 
 _NOW = re.compile(r"now\(\) - interval \d+ hours")
 _INTERVAL = re.compile(r"interval (\d+ hours)")
@@ -144,6 +145,31 @@ class DuckDb:
         ids = {id_ for (id_,) in self._connection.execute(query).fetchall()}
         plan = self._connection.execute(f"explain (analyze, format json) {query}").fetchall()[0][1]
         return Found(ids, _row_groups(json.loads(plan)))
+
+
+class DuckLake:
+    """DuckLake, which keeps what it knows of its files in a database."""
+
+    name: ClassVar = "DuckLake"
+    nan_is_greatest: ClassVar = True
+    needs_spark: ClassVar = False
+
+    def __init__(self, field: Field) -> None:
+        self._lake = Lake(field.directory / "ducklake")
+        self.data = self._lake.files / "main" / "league"
+        files = sorted(field.parquet.iterdir())
+        self._lake.ask(f"create table lake.league as from '{files[0]}' limit 0")
+        for file in files:
+            self._lake.ask(f"insert into lake.league from '{file}'")
+
+    def find(self, condition: Filter) -> Found:
+        """Ask for the rows."""
+        rows = self._lake.ask(f"select id from lake.league where {condition.sql}")
+        return Found({id_ for (id_,) in rows})
+
+    def close(self) -> None:
+        """Let go of the process."""
+        self._lake.close()
 
 
 def _row_groups(profile: Mapping[str, Any]) -> int | None:

@@ -76,7 +76,6 @@ def _play(report: Report, directory: Path, spark: SparkSession | None) -> None:
         return
     say("playing the league …")
     report.sections.append(play_league(directory, spark, report.skipped.append))
-    report.skipped.append("DuckLake: its extension of DuckDB is no package and has to be downloaded")
 
 
 def _query(report: Report, plan: Plan, spark: SparkSession, directory: Path) -> None:

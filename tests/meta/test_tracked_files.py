@@ -28,7 +28,9 @@ def test_no_file_names_a_machine_or_a_registry() -> None:
     assert offences == []
 
 
-@pytest.mark.parametrize("lock", ["requirements.lock", "requirements-bench.lock"])
+@pytest.mark.parametrize(
+    "lock", ["requirements.lock", "requirements-bench.lock", "requirements-ducklake.lock"]
+)
 def test_locks_name_no_index(lock: str) -> None:
     """A lock has versions and hashes; where packages come from is the business of who installs."""
     text = (ROOT / lock).read_text(encoding="utf-8")

@@ -240,9 +240,10 @@ def listen(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print changes as they are committed, one a line: the row, `_ts` and `_diff`, +1 added or -1 retracted.
+    """Print changes as they are committed, one a line: the row, its time `_ts`, and `_diff`.
 
-    Lines are JSON, or with --csv CSV. Ctrl-C ends it.
+    `_diff` is how often the row was added, or with a minus retracted: 1 and -1 as a rule. Lines are
+    JSON, or with --csv CSV. Ctrl-C ends it.
 
     Examples:
 

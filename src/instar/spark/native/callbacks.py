@@ -18,7 +18,7 @@ import warnings
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
-from weakref import WeakKeyDictionary, ref
+from weakref import WeakKeyDictionary, finalize, ref
 
 from py4j.clientserver import ClientServerConnection, PythonServer
 from py4j.java_gateway import JavaObject
@@ -161,9 +161,10 @@ class _Caretaker:
         self._closer = closer.getDeclaredConstructor(no_types).newInstance(self._nothing)
         self._calls: WeakKeyDictionary[ClientServerConnection, _Calls] = WeakKeyDictionary()
         self._unused = _Unused(self._calls)
-        self._create = server._create_connection  # noqa: SLF001 -- there is no other way to know of them
         self._many = threading.Event()
-        server._create_connection = self._connect  # noqa: SLF001
+        finalize(server, self._many.set)  # to end with it
+        self._create = type(server)._create_connection  # noqa: SLF001 -- as below
+        server._create_connection = self._connect  # noqa: SLF001 -- there is no other way to know of them
         threading.Thread(target=self._tend, name="instar-caretaker", daemon=True).start()
 
     def take_back(self) -> None:
@@ -172,7 +173,7 @@ class _Caretaker:
 
     def _connect(self, *args: Any) -> ClientServerConnection:  # noqa: ANN401 -- Py4J's own signature
         """Make a connection whose calls are counted."""
-        connection = self._create(*args)
+        connection = self._create(self._server(), *args)
         calls = self._calls[connection] = _Calls(connection, self)
         connection._call_proxy = calls.answer  # noqa: SLF001
         if len(self._calls) > MOST_IDLE:
