@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import select
+import socket
+import struct
+import threading
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
 import pyarrow as pa
 import pytest
+from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
 from py4j.protocol import Py4JError
 
 from instar.spark.native import callbacks
@@ -52,6 +57,40 @@ def test_a_failure_while_connections_are_closed_leaves_the_lock_free(
     assert broken.asked == 1
     assert not caretaker._lock.isLocked()
     assert table.read(spark).groupBy("k").count().count() == 2
+
+
+def test_whoever_connects_and_goes_at_once_ends_nothing(spark: SparkSession, store: Store) -> None:
+    """A thread that is cancelled, or a scan of ports, leaves a connection that nobody uses."""
+    table = store.create_table("t", "k int")
+    table.append(pa.table({"k": pa.array([1, 2], pa.int32())}))
+    assert table.read(spark).groupBy("k").count().count() == 2
+    gateway: Any = spark.sparkContext._gateway
+    caretaker = callbacks._caretakers[gateway.get_callback_server()]
+    assert isinstance(caretaker, callbacks._Caretaker)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        gone = socket.create_connection(server.getsockname())
+        gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        accepted, _ = server.accept()
+        gone.close()
+        with accepted, accepted.makefile("rb") as stream:
+            assert select.select([accepted], [], [], 60)[0], "the end of the connection is not known"
+            caretaker._connect(accepted, stream)
+    assert table.read(spark).groupBy("k").count().count() == 2
+
+
+def test_a_caretaker_ends_with_its_server(spark: SparkSession) -> None:
+    """Whoever connects to one JVM after the other keeps no thread of those that are done with."""
+    first: Any = spark.sparkContext._gateway
+    known = first.java_parameters
+    java = JavaParameters(address=known.address, port=known.port, auth_token=known.auth_token)
+    gateway = ClientServer(java, PythonParameters(port=0))
+    before = set(threading.enumerate())
+    callbacks.tend_callbacks(gateway)
+    (caretaker,) = {it for it in set(threading.enumerate()) - before if it.name == "instar-caretaker"}
+    gateway.shutdown_callback_server()
+    caretaker.join(60)
+    assert not caretaker.is_alive()
+    gateway.close()
 
 
 def test_without_a_compiler_queries_run_and_a_warning_says_what_to_set(

@@ -18,10 +18,10 @@ import warnings
 from collections import deque
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar, Final
-from weakref import WeakKeyDictionary, finalize, ref
+from weakref import WeakKeyDictionary, ref
 
 from py4j.clientserver import ClientServerConnection, PythonServer
-from py4j.java_gateway import JavaObject
+from py4j.java_gateway import JavaObject, post_server_shutdown
 from py4j.protocol import Py4JError
 
 if TYPE_CHECKING:
@@ -116,7 +116,11 @@ class _Calls:
 
     def __init__(self, connection: ClientServerConnection, caretaker: _Caretaker) -> None:
         self.depth = 0
-        self.port = connection.socket.getpeername()[1]
+        self.port: int | None
+        try:
+            self.port = connection.socket.getpeername()[1]
+        except OSError:  # the thread that connected has gone: an error here would end Py4J's server
+            self.port = None
         self._connection = ref(connection)  # which holds this one
         self._caretaker = caretaker
         self._is_nested = False
@@ -162,7 +166,7 @@ class _Caretaker:
         self._calls: WeakKeyDictionary[ClientServerConnection, _Calls] = WeakKeyDictionary()
         self._unused = _Unused(self._calls)
         self._many = threading.Event()
-        finalize(server, self._many.set)  # to end with it
+        post_server_shutdown.connect(self._end, sender=server)
         self._create = type(server)._create_connection  # noqa: SLF001 -- as below
         server._create_connection = self._connect  # noqa: SLF001 -- there is no other way to know of them
         threading.Thread(target=self._tend, name="instar-caretaker", daemon=True).start()
@@ -179,6 +183,11 @@ class _Caretaker:
         if len(self._calls) > MOST_IDLE:
             self._many.set()
         return connection
+
+    def _end(self, *, sender: PythonServer, **_: object) -> None:
+        """End with the server."""
+        post_server_shutdown.disconnect(self._end, sender=sender)
+        self._many.set()
 
     def _tend(self) -> None:
         while True:
