@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 
 from instar.api.quarantine import keep_records, kept_rows
+from instar.api.stream_reports import report_stream
 from instar.api.writing import is_spark_frame
 from instar.errors import UsageError
 from instar.stream import as_version
@@ -18,7 +20,7 @@ if TYPE_CHECKING:
     from instar.api.stream import Stream
     from instar.api.writing import Data
     from instar.compat.protobuf.model import Encoding
-    from instar.stream import StreamCommit, StreamHandle
+    from instar.stream import StreamCommit, StreamHandle, Version
 
 __all__ = ["ProtobufCommit", "write_records"]
 
@@ -53,62 +55,45 @@ def write_records(
     """Decode records and write them; the quarantine comes first, so that nothing is lost between the two."""
     if unknown not in UNKNOWN:
         raise UsageError(f"unknown={unknown!r} is not one of {', '.join(UNKNOWN)}")
-    version = as_version(version)
+    number = as_version(version)
     keep = unknown == "keep"
     try:
-        encoding = load_stored_encoding(handle.known(), version)
+        encoding = load_stored_encoding(handle.known(), number)
     except UsageError:
-        encoding = load_stored_encoding(handle.load(), version)
+        encoding = load_stored_encoding(handle.load(), number)
     if is_spark_frame(records):
-        return _write_frame(
-            stream, handle, records, encoding, version=version, column=column, token=token, keep=keep
-        )
+        return _write_frame(handle, records, encoding, number, column=column, token=token, keep=keep)
     from instar.compat.protobuf.decode import Decoder  # noqa: PLC0415 -- an extra
 
     given = _records(records, column)
     found = Decoder(encoding).decode(given)
-    reasons = found.reasons(version, unknown=keep)
+    reasons = found.reasons(number, unknown=keep)
     if reasons:
-        keep_records(handle, kept_rows(given, [version] * len(given), reasons, found.rejected), token)
-    commit = stream.write(found.rows, version, token) if found.rows.num_rows else None
+        keep_records(handle, kept_rows(given, [number] * len(given), reasons, found.rejected), token)
+    commit = stream.write(found.rows, number, token) if found.rows.num_rows else None
     return ProtobufCommit(commit, found.rows.num_rows, len(found.rejected), len(found.unknown))
 
 
 def _write_frame(
-    stream: Stream,
     handle: StreamHandle,
     frame: Any,  # noqa: ANN401 -- a Spark DataFrame
     encoding: Encoding,
+    version: Version,
     *,
-    version: str,
     column: str,
     token: str | None,
     keep: bool,
 ) -> ProtobufCommit:
-    from instar.spark.write.protobuf import KEPT, REASON, ROW, decode_frame  # noqa: PLC0415 -- only then
+    from instar.spark import DecodedFrame  # noqa: PLC0415 -- only who needs Spark loads it
 
-    decoded = decode_frame(frame, column, encoding, version).persist()
-    try:
-        [counts] = decoded.selectExpr(
-            f"count({ROW}) AS rows",
-            f"count_if({ROW} IS NULL) AS rejected",
-            f"count_if({ROW} IS NOT NULL AND {REASON} IS NOT NULL) AS unknown",
-        ).collect()
-        if counts["rejected"] or (keep and counts["unknown"]):
-            chosen = f"{REASON} IS NOT NULL" if keep else f"{ROW} IS NULL"
-            kept = decoded.where(chosen).selectExpr(
-                f"{KEPT} AS record",
-                f"'{version}' AS version",
-                REASON,
-                f"{ROW} IS NOT NULL AS stored",
-                "current_timestamp() AS at",
-            )
-            keep_records(handle, kept, token)
-        rows = decoded.where(f"{ROW} IS NOT NULL").select(f"{ROW}.*")
-        commit = stream.write(rows, version, token) if counts["rows"] else None
-    finally:
-        decoded.unpersist()
-    return ProtobufCommit(commit, counts["rows"], counts["rejected"], counts["unknown"])
+    record = handle.known().versions[version]
+    with DecodedFrame(handle, frame, column, encoding, record) as decoded:
+        found = decoded.count()
+        if found.rejected or (keep and found.unknown):
+            keep_records(handle, decoded.kept(unknown=keep), token)
+        write = partial(decoded.write, found.places, token)
+        commit = report_stream(handle, "write", write, data=frame) if found.rows else None
+    return ProtobufCommit(commit, found.rows, found.rejected, found.unknown)
 
 
 def _records(given: Any, column: str) -> list[bytes | None]:  # noqa: ANN401 -- Arrow, or a sequence

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from instar.cli.output import console
-
 if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
     from instar.compat import Judgement, Version
 
 __all__ = ["annotate"]
 
 
-def annotate(file: str, version: Version, judgement: Judgement) -> None:
-    """Print a command for each difference that is not safe: an error for wire and query, else a warning."""
+def annotate(given: str, includes: Sequence[Path], version: Version, judgement: Judgement) -> Iterator[str]:
+    """Yield a command for each difference that is not safe: an error for wire and query, else a warning.
+
+    It points at the file that was given, or at the one of those that it imports where the change is.
+    """
     lines: dict[str, tuple[str, int]] = getattr(version, "lines", {})
     for difference in judgement.differences:
         rulings = {"wire": difference.wire, "query": difference.query, "meaning": difference.semantic}
@@ -21,21 +25,33 @@ def annotate(file: str, version: Version, judgement: Judgement) -> None:
         if not bad:
             continue
         command = "error" if bad.keys() & {"wire", "query"} else "warning"
-        line = _line(difference.path, lines)
-        place = f"file={_property(file)}" + (f",line={line}" if line is not None else "")
         unsafe = any(it.level.value == "unsafe" for it in bad.values())
         title = f"{', '.join(bad)} {'unsafe' if unsafe else 'conditional'}"
+        place = _place(given, includes or (Path(given).parent,), _find(difference.path, lines))
+        properties = ",".join(
+            f"{name}={_property(value)}" for name, value in (place | {"title": title}).items()
+        )
         text = f"{difference.path}: {difference.what}. " + "; ".join(
             dict.fromkeys(it.reason for it in bad.values())
         )
-        console().print(f"::{command} {place},title={_property(title)}::{_data(text)}", soft_wrap=True)
+        yield f"::{command} {properties}::{_data(text)}"
 
 
-def _line(path: str, lines: dict[str, tuple[str, int]]) -> int | None:
-    """Return the line of the nearest thing around that is still there."""
+def _place(given: str, folders: Sequence[Path], found: tuple[str, int] | None) -> dict[str, str]:
+    """Say where something is; text that was given as it is has no place."""
+    if found is not None:
+        name, line = found
+        file = next((path for folder in folders if (path := folder / name).is_file()), None)
+        if file is not None:
+            return {"file": str(file), "line": str(line)}
+    return {"file": given} if Path(given).is_file() else {}
+
+
+def _find(path: str, lines: dict[str, tuple[str, int]]) -> tuple[str, int] | None:
+    """Return the file and the line of the nearest thing around that is still there."""
     while path:
         if path in lines:
-            return lines[path][1]
+            return lines[path]
         path = path.rpartition(".")[0]
     return None
 

@@ -34,6 +34,7 @@ class Checked(NamedTuple):
 
     old: str
     new: str
+    includes: tuple[Path, ...]
     version: Version
     judgement: Judgement
 
@@ -104,6 +105,8 @@ def check(  # noqa: PLR0913 -- one option for each way to compare
         instar check new.proto --against lake/billing/events
 
     """
+    if since is not None and against is not None:
+        raise UsageError("--since and --against exclude each other: compare with one of them")
     options = {"format_": format_, "message": message}
     with ExitStack() as stack:
         if since is not None:
@@ -123,7 +126,7 @@ def _check(old: str, new: str, includes: tuple[Path, ...], options: dict[str, st
 
     before = load_version(old, includes=_holding(old, includes), **options)
     after = load_version(new, includes=_holding(new, includes), **options)
-    return Checked(old, new, after, judge(before, after))
+    return Checked(old, new, _holding(new, includes), after, judge(before, after))
 
 
 def _holding(given: str, includes: tuple[Path, ...]) -> tuple[Path, ...]:
@@ -145,7 +148,7 @@ def _checks_since(
         if before is not None:
             path, moved = before
             old = load_version(str(path), includes=moved if includes else (), **options)
-            yield Checked(f"{since}:{file}", file, new, judge(old, new))
+            yield Checked(f"{since}:{file}", file, includes, new, judge(old, new))
 
 
 def _checks_against(
@@ -163,7 +166,7 @@ def _checks_against(
     with store, working(f"reading the tables of {name}"):
         judged = store.stream(name).check(new, includes=includes, message=message, format=format_)
     for old, judgement in judged.items():
-        yield Checked(f"{name} {old}", new, version, judgement)
+        yield Checked(f"{name} {old}", new, includes, version, judgement)
 
 
 def _find_store(against: str, consensus: str | None) -> tuple[Store, str]:
@@ -189,10 +192,12 @@ def _answer(checks: list[Checked], *, strict: bool, github: bool, as_json: bool)
     else:
         for it in checks:
             _print(it, strict=strict)
-            if github:
-                annotate(it.new, it.version, it.judgement)
         if not checks:
             console().print("Nothing to compare: the files are new.")
+        if github:
+            told = (line for it in checks for line in annotate(it.new, it.includes, it.version, it.judgement))
+            for line in dict.fromkeys(told):  # several files may import one
+                console().print(line, soft_wrap=True)
     if not good:
         raise typer.Exit(1)
 

@@ -10,7 +10,7 @@ from instar.amounts import format_count
 from instar.cli.options import ConsensusOption, StoreOption, TableArgument, YesOption, confirm, open_store
 from instar.cli.output import JsonOption, console, print_json
 
-__all__ = ["clone", "drop", "rename", "undrop"]
+__all__ = ["clone", "drop", "rename", "tell_dropped", "undrop"]
 
 NewNameArgument = Annotated[str, typer.Argument(help="A name that no table has.")]
 
@@ -31,11 +31,16 @@ def drop(
         totals = opened.table(table).state.totals
         confirm(f"Drop {table}, which holds {format_count(totals.rows - totals.retracted, 'row')}?", yes=yes)
         opened.drop_table(table)
+    tell_dropped(table, "instar undrop", as_json=as_json)
+
+
+def tell_dropped(name: str, undrop_command: str, *, as_json: bool) -> None:
+    """Say that something was dropped, and how it comes back."""
     if as_json:
-        print_json({"dropped": table})
+        print_json({"dropped": name})
     else:
         console().print(
-            f"Dropped {table}. `instar undrop {table}` brings it back, until a vacuum removes its files."
+            f"Dropped {name}. `{undrop_command} {name}` brings it back, until a vacuum removes its files."
         )
 
 

@@ -8,6 +8,7 @@ import typer
 
 from instar.amounts import format_count
 from instar.cli.calendar import draw_calendar
+from instar.cli.names import tell_dropped
 from instar.cli.options import ConsensusOption, StoreOption, YesOption, confirm, open_store
 from instar.cli.output import JsonOption, console, print_json, print_table, working
 from instar.cli.schema import read_schema
@@ -221,13 +222,7 @@ def drop(
             rows = format_count(sum(table.rows for table in tables), "row")
             confirm(f"Drop {stream}, whose {format_count(len(tables), 'table')} hold {rows}?", yes=yes)
         opened.drop_stream(stream)
-    if as_json:
-        print_json({"dropped": stream})
-    else:
-        console().print(
-            f"Dropped {stream}. `instar stream undrop {stream}` brings it back, "
-            "until a vacuum removes its files."
-        )
+    tell_dropped(stream, "instar stream undrop", as_json=as_json)
 
 
 @app.command()

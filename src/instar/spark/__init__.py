@@ -8,6 +8,7 @@ from instar.spark.native.plans import reports_of
 from instar.spark.native.views import make_view, make_views
 from instar.spark.source.data_source import register_source
 from instar.spark.stream.read import range_frame
+from instar.spark.stream.records import DecodedFrame
 from instar.spark.stream.write import copy_on_spark, query_id, write_stream_frame
 from instar.spark.write.compact import rewrite_on
 from instar.spark.write.incoming import incoming_schema
@@ -16,6 +17,7 @@ from instar.spark.write.retract import delete_rows, overwrite_frame, upsert_fram
 from instar.spark.write.store import FrameRows
 
 __all__ = [
+    "DecodedFrame",
     "FrameRows",
     "copy_on_spark",
     "delete_rows",

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pyarrow as pa
 import pytest
 from google.protobuf import descriptor_pb2
 
 from instar.compat.protobuf.decode import Decoder
 from instar.compat.protobuf.model import Encoding
 from instar.errors import UsageError
-from instar.spark.write.protobuf import decode_frame
+from instar.schema.ddl import parse_schema_ddl
+from instar.spark.stream import records as records_module
+from instar.spark.stream.write import Routing
+from instar.stream.kinds import Kind
+from instar.stream.period import parse_period
 from tests.protos import compile_files, message_class, with_imports
 
 if TYPE_CHECKING:
@@ -38,38 +43,58 @@ message Event {
 """
 
 
-def test_a_frame_is_decoded_as_in_process(spark: SparkSession, tmp_path: Path) -> None:
-    """Rows, reasons and what is kept are the same as the decoder's own, at every level of nesting."""
+def test_a_frame_is_decoded_as_in_process(spark: SparkSession, tmp_path: Path, store: Store) -> None:
+    """Rows, and what is kept of records and why, are the same as without Spark, at every level of nesting."""
+    files = compile_files(tmp_path / "src", {"t.proto": TEXT})
+    kind = message_class(files, "t.proto", "Event")
+    records: list[bytes | None] = []
+    for at in range(20):
+        record = kind(
+            name=f"n{at}", points=[{"x": at}, {"y": 2**64 - 1}], named={"k": {"x": 1}}, colour=at % 3
+        )
+        record.at.seconds, record.took.seconds = 1_700_000_000 + at * 10_000, at
+        records.append(bytes(record.SerializeToString()))
+    records[3], records[5], records[7] = b"\xff", None, (records[7] or b"") + b"\xf8\x01\x01"
+    frame = spark.createDataFrame([(record,) for record in records], "value binary").repartition(3)
+    found = []
+    for name, data in (("t/frame", frame), ("t/process", records)):
+        stream = store.create_stream(name, "at timestamp", time="at")
+        stream.evolve_protobuf(tmp_path / "src" / "t.proto", "v0.0.2")
+        done = stream.write_protobuf(data, "v0.0.2")
+        assert (done.rows, done.quarantined, done.unknown) == (18, 2, 1)
+        kept = store.table(f"{name}-quarantine").snapshot().to_arrow().drop_columns("at").to_pylist()
+        rows = stream.snapshot().to_arrow().sort_by("at")
+        tables = [(table.start, table.rows) for table in stream.tables()]
+        found.append((rows, tables, sorted(kept, key=str)))
+    assert found[0] == found[1]
+    with pytest.raises(UsageError, match="binary columns are: value"):
+        stream.write_protobuf(frame, "v0.0.2", column="other")
+
+
+def test_rows_are_packed_in_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However large rows are, none of what Spark moves in one piece is: each row is in one piece, once."""
     files = compile_files(tmp_path / "src", {"t.proto": TEXT})
     kind = message_class(files, "t.proto", "Event")
     encoding = Encoding(
         descriptor_pb2.FileDescriptorSet(file=with_imports(files, "t.proto")).SerializeToString(), "t.Event"
     )
-    records = []
-    for at in range(20):
-        record = kind(
-            name=f"n{at}", points=[{"x": at}, {"y": 2**64 - 1}], named={"k": {"x": 1}}, colour=at % 3
-        )
-        record.at.seconds, record.took.seconds = 1_700_000_000 + at, at
-        records.append(bytes(record.SerializeToString()))
-    records[3], records[7] = b"\xff", records[7] + b"\xf8\x01\x01"
-    frame = spark.createDataFrame([(record,) for record in records], "value binary").repartition(3)
-    found = decode_frame(frame, "value", encoding, "unknown").collect()
-    assert sorted((bytes(it.kept), it.row is None) for it in found if it.reason is not None) == sorted(
-        [(b"\xff", True), (records[7], False)]
+    given = pa.array([bytes(kind(name="x" * at).SerializeToString()) for at in range(100)] + [b"\xff"])
+    decoded = Decoder(encoding).decode(given)
+    schema = parse_schema_ddl("at timestamp")
+    routing = Routing(schema, 0, {Kind.REGULAR: parse_period("1d")}, 0)
+    monkeypatch.setattr(records_module, "_CHUNK_BYTES", 2_000)
+    pieces = pa.Table.from_batches(list(records_module.pack(given, decoded, "v0.0.1", routing)))
+    assert pieces.num_rows > 3
+    assert pa.Table.from_batches(list(records_module.unpack(pieces.select(["chunk"]).to_batches()))).equals(
+        pa.Table.from_batches([decoded.rows])
     )
-    rows = {it.row.name: it.row.asDict(recursive=True) for it in found if it.row is not None}
-    expected = Decoder(encoding).decode(records).rows.to_pylist()
-    for row in expected:
-        spark_row = rows[row["name"]]
-        assert spark_row["took"] == row["took"]
-        assert spark_row["at"].timestamp() == row["at"].timestamp()
-        assert spark_row["points"] == row["points"]
-        assert spark_row["named"] == dict(row["named"])
-        assert spark_row["colour"] == row["colour"]
-    assert len(rows) == len(expected) == 19
-    with pytest.raises(UsageError, match="binary columns are: value"):
-        decode_frame(frame, "other", encoding, "unknown")
+    assert [sum(pieces[name].to_pylist()) for name in ("rows", "rejected", "unknown")] == [100, 1, 0]
+    assert pieces["kept"].null_count == pieces.num_rows - 1
+    monkeypatch.setattr(records_module, "_CHUNK_BYTES", 1)
+    assert pa.Table.from_batches(list(records_module.pack(given, decoded, "v0.0.1", routing))).num_rows == 100
+    nothing = Decoder(encoding).decode([b"\xff"])
+    [alone] = records_module.pack(given[-1:], nothing, "v0.0.1", routing)
+    assert alone["rejected"].to_pylist() == [1]
 
 
 def test_a_frame_of_records_becomes_rows_of_a_stream(

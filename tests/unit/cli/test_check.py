@@ -58,6 +58,22 @@ def test_annotations_point_at_lines(protos: Path) -> None:
     )
 
 
+def test_annotations_point_at_the_file_of_the_change(protos: Path) -> None:
+    """A change in a file that others import is told once, beside its own line; text has no line at all."""
+    folder = protos / "old"
+    git(folder, "init", "-q")
+    git(folder, "add", ".")
+    git(folder, "-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first")
+    (folder / "money.proto").write_text(MONEY.replace("int64", "string"))
+    files = [str(folder / name) for name in ("order.proto", "money.proto")]
+    for include in ((), ("-I", str(folder))):
+        done = instar("check", "--github", "--since", "HEAD", *include, *files)
+        [command] = [line for line in done.stdout.splitlines() if line.startswith("::")]
+        assert command.startswith(f"::error file={folder / 'money.proto'},line=3,title=wire%2C query unsafe")
+    done = instar("check", "--github", "n int", "n string")
+    assert "\n::error title=query unsafe::n: type changed" in done.stdout
+
+
 def test_columns_are_judged_too() -> None:
     """DDL has no wire; what names cannot tell is a warning, which --strict makes count."""
     old, new = "user string, n int", "user_id string, n bigint"
@@ -117,6 +133,8 @@ def test_bad_input_is_told_in_one_error(protos: Path) -> None:
     assert instar("check", good).returncode == 2
     assert instar("check", good, good, "--message", "Nothing").returncode == 2
     assert instar("check", good, good, "--format", "xml").returncode == 2
+    both = instar("check", good, "--since", "HEAD", "--against", "lake/events")
+    assert (both.returncode, "exclude each other" in both.stderr) == (2, True)
 
 
 def git(folder: Path, *arguments: str) -> None:

@@ -40,7 +40,7 @@ from instar.table.write.rows import ATTEMPTS
 from instar.table.write.store import StoredPart, StoringPlan, store_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -51,7 +51,16 @@ if TYPE_CHECKING:
     from instar.stream.period import Period
     from instar.stream.writing import StreamCommit
 
-__all__ = ["copy_on_spark", "query_id", "write_stream_frame"]
+__all__ = [
+    "Incoming",
+    "Routing",
+    "copy_on_spark",
+    "find_places",
+    "query_id",
+    "routing_of",
+    "write_incoming",
+    "write_stream_frame",
+]
 
 _BUFFERED_BYTES: Final = 128 * 1024 * 1024
 """What a task keeps in memory of all its tables together."""
@@ -69,31 +78,53 @@ class Routing(NamedTuple):
     latest: int
 
 
+class Incoming(NamedTuple):
+    """Rows on their way into a stream."""
+
+    frame: DataFrame
+    unpack: Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
+    """Makes rows of the frame's batches, on executors."""
+    places: Callable[[], set[TablePlace]]
+    """Finds out which tables they belong to."""
+
+
 def write_stream_frame(
     handle: StreamHandle, record: VersionRecord, frame: DataFrame, token: str | None
 ) -> StreamCommit:
     """Write a frame, whose rows are of one version, to the tables that they belong to."""
     Conformer(incoming_schema(frame.schema), record.schema)  # what types alone can tell, before any task
+    routing = routing_of(handle, record)
+    return write_incoming(handle, record, _of_frame(frame, routing), routing, token)
+
+
+def write_incoming(
+    handle: StreamHandle, record: VersionRecord, incoming: Incoming, routing: Routing, token: str | None
+) -> StreamCommit:
+    """Write rows of one version to the tables that they belong to."""
     done = None if token is None else find_done(handle, token)
     if done is not None:
         return as_commit(done)
-    catalog = handle.known()
-    routing = Routing(
-        record.schema,
-        time_position(record.schema, catalog.time),
-        routed_kinds(catalog.layout.periods),
-        horizon(handle.services.clock()),
-    )
     for attempt in range(ATTEMPTS):
         try:
             with ExitStack() as held:
-                items, count = _store(handle, frame, routing, RowsOf.version(record), held)
+                items, count = _store(handle, incoming, routing, RowsOf.version(record), held)
                 return commit_items(handle, as_version(record.version), items, count, token)
         except TableNotFoundError as gone:  # dropped between two looks at it
             handle.forget(gone.name)
             if attempt + 1 == ATTEMPTS:
                 raise
     raise AssertionError("the loop returns or raises")
+
+
+def routing_of(handle: StreamHandle, record: VersionRecord) -> Routing:
+    """Return how rows of a version find their tables, as of now."""
+    catalog = handle.known()
+    return Routing(
+        record.schema,
+        time_position(record.schema, catalog.time),
+        routed_kinds(catalog.layout.periods),
+        horizon(handle.services.clock()),
+    )
 
 
 def query_id(batch: DataFrame) -> str:
@@ -112,48 +143,49 @@ def copy_on_spark(
     for mixed in plan.mixed:
         frame = frame.unionAll(mixed_frame(spark, handle.services, plan.held, mixed, plan.schema.fields))
     routing = Routing(plan.schema, time_position(plan.schema, plan.by), plan.periods, FOREVER)
-    return _store(handle, frame, routing, plan.rows, held)
+    return _store(handle, _of_frame(frame, routing), routing, plan.rows, held)
 
 
 def _store(
-    handle: StreamHandle, frame: DataFrame, routing: Routing, rows: RowsOf, held: ExitStack
+    handle: StreamHandle, incoming: Incoming, routing: Routing, rows: RowsOf, held: ExitStack
 ) -> tuple[list[Item], int]:
-    """Store the rows of a frame for the tables that they belong to."""
+    """Store rows for the tables that they belong to."""
     writing: dict[TablePlace, Written] = {}
-    wanted = _places(frame, routing)
+    wanted = incoming.places()
     while True:
         handle.announce(wanted)
         new = sorted(wanted.difference(writing), key=str)
         found = run_side_by_side(lambda place: hold_target(handle, held, place, rows), new) if new else []
         writing |= dict(zip(new, found, strict=True))
         plans = {place: written.plan for place, written in writing.items()}
-        stored, count, unplanned = _run(frame, routing, plans)
+        stored, count, unplanned = _run(incoming, routing, plans)
         if not unplanned:
             break
         wanted = unplanned.union(writing)  # the frame gave other times than when it was looked at first
     return [writing[place].item(parts) for place, parts in stored.items()], count
 
 
+def _of_frame(frame: DataFrame, routing: Routing) -> Incoming:
+    """Take rows as a frame has them."""
+    names = frame.columns
+
+    def unpack(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return (batch.rename_columns(names) for batch in batches)
+
+    numbered = arrow_frame(frame).toDF(*(f"c{at}" for at in range(len(names))))
+    return Incoming(numbered, unpack, lambda: _places(frame, routing))
+
+
 def _places(frame: DataFrame, routing: Routing) -> set[TablePlace]:
     """Find out which tables the rows of a frame belong to, from their times alone."""
-    nowhere = {TablePlace(next(iter(routing.periods)), None)}
-    if routing.time < 0:
-        return nowhere
-    field = routing.schema.fields[routing.time]
-    name = next((name for name in frame.columns if name.lower() == field.name.lower()), None)
+    name = _time_column(frame.columns, routing)
     if name is None:
-        return nowhere
-    alone = Routing(Schema((field,)), 0, routing.periods, routing.latest)
+        return {TablePlace(next(iter(routing.periods)), None)}
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         seen: set[TablePlace] = set()
         for batch in batches:
-            conformer = Conformer(batch.rename_columns([field.name]).schema, alone.schema)
-            try:
-                conformed = conformer.apply(batch.rename_columns([field.name]))
-            except DataMismatchError:
-                continue  # storing the rows will say so
-            seen.update(place for place, _ in route(conformed, 0, alone.periods, alone.latest))
+            seen |= find_places(batch.rename_columns([name]), routing)
         yield pa.RecordBatch.from_pydict(
             {
                 "kind": pa.array([place.kind.value for place in seen], pa.string()),
@@ -166,18 +198,38 @@ def _places(frame: DataFrame, routing: Routing) -> set[TablePlace]:
     return {TablePlace(Kind(row.kind), row.start) for row in found}
 
 
+def find_places(batch: pa.RecordBatch, routing: Routing) -> set[TablePlace]:
+    """Find out which tables some rows belong to; it needs no more than the column of their times."""
+    name = _time_column(batch.schema.names, routing)
+    if name is None:
+        return {place for place, _ in route(batch, -1, routing.periods, routing.latest)}
+    alone = batch.select([name])
+    field = routing.schema.fields[routing.time]
+    try:
+        conformed = Conformer(alone.schema, Schema((field,))).apply(alone)
+    except DataMismatchError:
+        return set()  # storing the rows will say so
+    return {place for place, _ in route(conformed, 0, routing.periods, routing.latest)}
+
+
+def _time_column(names: Sequence[str], routing: Routing) -> str | None:
+    """Find which of some columns rows are routed by."""
+    if routing.time < 0:
+        return None
+    wanted = routing.schema.fields[routing.time].name.lower()
+    return next((name for name in names if name.lower() == wanted), None)
+
+
 def _run(
-    frame: DataFrame, routing: Routing, plans: Mapping[TablePlace, StoringPlan]
+    incoming: Incoming, routing: Routing, plans: Mapping[TablePlace, StoringPlan]
 ) -> tuple[dict[TablePlace, list[StoredPart]], int, set[TablePlace]]:
-    """Store the rows of a frame on executors; answer with parts by table, and tables not expected."""
-    names = frame.columns
+    """Store rows on executors; answer with parts by table, and tables not expected."""
+    unpack = incoming.unpack
 
     def run(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        named = (batch.rename_columns(names) for batch in batches)
-        return _Task(routing, plans).store(named)
+        return _Task(routing, plans).store(unpack(batches))
 
-    numbered = arrow_frame(frame).toDF(*(f"c{at}" for at in range(len(names))))
-    rows = collect(map_in_arrow(numbered, run, _STORED))
+    rows = collect(map_in_arrow(incoming.frame, run, _STORED))
     misfit = next((row.misfit for row in rows if row.misfit is not None), None)
     if misfit is not None:
         raise msgspec.msgpack.decode(bytes(misfit), type=Misfit).error()
