@@ -1,7 +1,8 @@
 """Records of serialised messages to Arrow, column by column.
 
 A record that cannot be decoded never stops the others: it is returned as it came, with the reason. Columns
-are those of `mapping.py`; this module knows nothing of Spark, tables or streams.
+are those of `mapping.py`; this module knows nothing of Spark, tables or streams. Ordinary records are read by
+the batch (`reader.py`); protobuf's own library reads the others, and says what is wrong with a record.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from google.protobuf.message import DecodeError
 from instar.compat.protobuf.compile import decode_descriptors
 from instar.compat.protobuf.descriptors import describe_messages, fill_pool, without_extensions
 from instar.compat.protobuf.mapping import WELL_KNOWN, columns
+from instar.compat.protobuf.reader import RecordReader
+from instar.compat.protobuf.times import TIMES, as_micros
 from instar.schema import Schema, arrow_schema
 from instar.schema.schema import number_fields
 
@@ -37,13 +40,8 @@ __all__ = ["Decoded", "Decoder"]
 
 Values = list[Any]
 
-_MICROS: Final = 1_000_000
-_BILLION: Final = 10**9
 _SECONDS: Final = attrgetter("seconds")
 _NANOS: Final = attrgetter("nanos")
-_FIRST_SECOND: Final = -62_135_596_800
-_LAST_SECOND: Final = 253_402_300_799
-_LONGEST: Final = 315_576_000_000
 _FREE_FORM: Final = frozenset(f"google.protobuf.{name}" for name in ("Struct", "Value", "ListValue"))
 
 
@@ -78,6 +76,7 @@ class Decoder:
             field.required for message in self._version.messages.values() for field in message.fields
         )
         self._columns = _members_of(descriptor, (descriptor.full_name,), self._arrow.types)
+        self._reader = None if self._has_required else RecordReader.find(descriptor, self._arrow.types)
 
     @cached_property
     def schema(self) -> Schema:
@@ -90,9 +89,53 @@ class Decoder:
 
     def decode(self, records: pa.Array | pa.ChunkedArray | Sequence[bytes | None]) -> Decoded:
         """Decode records; nothing that is wrong with one of them raises."""
-        given = records.to_pylist() if hasattr(records, "to_pylist") else list(records)
+        if isinstance(records, pa.Array | pa.ChunkedArray):
+            records = records.cast(pa.binary())
+        else:
+            records = pa.chunked_array([pa.array(records, pa.binary())])
+        pieces = records.chunks if isinstance(records, pa.ChunkedArray) else [records]
+        found = [self._decode_piece(piece) for piece in pieces]
+        return found[0] if len(found) == 1 else self._join(found, pieces)
+
+    def _decode_piece(self, records: pa.BinaryArray) -> Decoded:
+        """Decode ordinary records all at once, and leave the others to protobuf's library."""
+        if self._reader is None:
+            return self._decode_each(records)
+        arrays, odd, unknown = self._reader.read(records)
+        rows = pa.RecordBatch.from_arrays(arrays, schema=self._arrow)
+        if not odd.any():
+            return Decoded(rows, range(len(records)), {}, frozenset(np.flatnonzero(unknown).tolist()))
+        at = np.flatnonzero(odd)
+        others = self._decode_each(records.take(pa.array(at)))
+        ordinary = np.flatnonzero(~odd)
+        positions = np.concatenate([ordinary, at[list(others.positions)]])
+        order = np.argsort(positions)
+        whole = pa.Table.from_batches([rows.take(pa.array(ordinary)), others.rows]).take(pa.array(order))
+        return Decoded(
+            self._as_batch(whole),
+            positions[order].tolist(),
+            {int(at[position]): why for position, why in others.rejected.items()},
+            frozenset(np.flatnonzero(unknown & ~odd).tolist())
+            | {int(at[position]) for position in others.unknown},
+        )
+
+    def _join(self, found: list[Decoded], pieces: list[pa.Array]) -> Decoded:
+        starts = [0, *np.cumsum([len(piece) for piece in pieces]).tolist()]
+        each = list(zip(starts, found, strict=False))
+        return Decoded(
+            self._as_batch(pa.Table.from_batches([it.rows for it in found], self._arrow)),
+            [start + at for start, it in each for at in it.positions],
+            {start + at: why for start, it in each for at, why in it.rejected.items()},
+            frozenset(start + at for start, it in each for at in it.unknown),
+        )
+
+    def _as_batch(self, table: pa.Table) -> pa.RecordBatch:
+        return table.combine_chunks().to_batches()[0] if table.num_rows else self._empty()
+
+    def _decode_each(self, records: pa.BinaryArray) -> Decoded:
+        """Decode records by protobuf's library, one message at a time."""
         with _uncollected():
-            return self._decode(given)
+            return self._decode(records.to_pylist())
 
     def _decode(self, given: list[bytes | None]) -> Decoded:
         rejected: dict[int, str] = {}
@@ -103,8 +146,7 @@ class Decoder:
         known = map(self._class.ByteSize, messages)
         unknown = {at for at, before, after in zip(positions, sizes, known, strict=True) if before != after}
         batches = [*self._build(messages, positions, rejected)]
-        table = pa.Table.from_batches(batches, self._arrow).combine_chunks()
-        rows = table.to_batches()[0] if table.num_rows else self._empty()
+        rows = self._as_batch(pa.Table.from_batches(batches, self._arrow))
         kept = [at for at in positions if at not in rejected]
         return Decoded(rows, kept, dict(sorted(rejected.items())), frozenset(unknown - rejected.keys()))
 
@@ -271,10 +313,8 @@ def _messages_of(
     descriptor: Descriptor, above: tuple[str, ...], into: pa.DataType, name: str
 ) -> Callable[[Values], pa.Array]:
     full = descriptor.full_name
-    if full == "google.protobuf.Timestamp":
-        return lambda values: _times(values, into, name, (_FIRST_SECOND, _LAST_SECOND))
-    if full == "google.protobuf.Duration":
-        return lambda values: _times(values, into, name, (-_LONGEST, _LONGEST))
+    if full in TIMES:
+        return lambda values: _times(values, into, name, TIMES[full])
     if full in _FREE_FORM:
         return lambda values: pa.array([_json(value) for value in values], into)
     if full in WELL_KNOWN:
@@ -309,17 +349,17 @@ def _offsets(lists: Sequence[Any]) -> pa.Array:
 
 
 def _times(values: Values, into: pa.DataType, name: str, bounds: tuple[int, int]) -> pa.Array:
-    """Turn seconds and nanoseconds into microseconds; what is finer is cut off, toward the past."""
+    """Turn seconds and nanoseconds into microseconds."""
     absent = np.fromiter((value is None for value in values), bool, len(values))
     present = [value for value in values if value is not None] if absent.any() else values
     seconds = np.fromiter(map(_SECONDS, present), np.int64, len(present))
     nanos = np.fromiter(map(_NANOS, present), np.int64, len(present))
-    wrong = (seconds < bounds[0]) | (seconds > bounds[1]) | (np.abs(nanos) >= _BILLION)
+    found, wrong = as_micros(seconds, nanos, bounds)
     if wrong.any():
         at = int(wrong.argmax())
         raise ValueError(f"`{name}` is out of range: {seconds[at]} seconds and {nanos[at]} nanoseconds")
     micros = np.zeros(len(values), np.int64)
-    micros[~absent] = seconds * _MICROS + nanos // 1000
+    micros[~absent] = found
     return pa.array(micros, pa.int64(), mask=absent).cast(into)
 
 

@@ -133,7 +133,10 @@ def pack(records: pa.Array, found: Decoded, version: str, routing: Routing) -> I
                     "rows": chunk.num_rows,
                     "rejected": len(found.rejected) if first else 0,
                     "unknown": len(found.unknown) if first else 0,
-                    "places": [place._asdict() for place in find_places(chunk, routing)],
+                    "places": [
+                        {"kind": place.kind.value, "start": place.start}
+                        for place in find_places(chunk, routing)
+                    ],
                 }
             ],
             _CHUNK,
