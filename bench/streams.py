@@ -101,8 +101,8 @@ class _Place:
         return Stream(StreamHandle(self.services(), "s"))
 
     def evolver(self) -> StreamEvolver:
-        """Return an evolver to which every change is noticed."""
-        return StreamEvolver(StreamHandle(self.services(), "s"), EveryChange())
+        """Return an evolver that notices every change, and never rests."""
+        return StreamEvolver(StreamHandle(self.services(), "s"), EveryChange(), share=1)
 
 
 def _evolve(folder: str, told: Connection) -> None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from instar.errors import InstarError, StreamNotFoundError
 from instar.stream import StreamHandle
-from instar.stream.evolver import PassReport, StreamEvolver
+from instar.stream.evolver import SHARE, PassReport, StreamEvolver
 from instar.stream.handle import stream_names
 
 if TYPE_CHECKING:
@@ -24,11 +24,16 @@ class Evolver:
     """Looks after all streams of a store, or after some. Several may run: one leads each stream at a time."""
 
     def __init__(
-        self, services: Services, streams: list[str] | None = None, judge: Judge | None = None
+        self,
+        services: Services,
+        streams: list[str] | None = None,
+        judge: Judge | None = None,
+        share: float = SHARE,
     ) -> None:
         self._services = services
         self._streams = streams
         self._judge = judge
+        self._share = share
         self._evolvers: dict[str, StreamEvolver] = {}
 
     def streams(self) -> list[StreamEvolver]:
@@ -36,7 +41,8 @@ class Evolver:
         names = stream_names(self._services) if self._streams is None else self._streams
         for name in names:
             if name not in self._evolvers:
-                self._evolvers[name] = StreamEvolver(StreamHandle(self._services, name), self._judge)
+                handle = StreamHandle(self._services, name)
+                self._evolvers[name] = StreamEvolver(handle, self._judge, share=self._share)
         return [self._evolvers[name] for name in names]
 
     def run_once(

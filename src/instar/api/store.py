@@ -17,6 +17,7 @@ from instar.schema import as_schema
 from instar.state.options import CLUSTER_BY
 from instar.stream import StreamHandle, list_streams
 from instar.stream.dropping import drop_leftovers, drop_stream, undrop_stream
+from instar.stream.evolver import SHARE
 from instar.stream.judging import EveryChange
 from instar.stream.vacuum import settling, vacuum_streams
 from instar.table import (
@@ -184,13 +185,14 @@ class Store:
         undrop_stream(handle)
         return Stream(handle)
 
-    def evolver(self, *streams: str, always: bool = False) -> Evolver:
+    def evolver(self, *streams: str, always: bool = False, share: float = SHARE) -> Evolver:
         """Return what brings the tables of these streams, or of all, to the latest version of each.
 
         Tables are left alone if no query over a range of them would notice, by the compatibility check; with
-        `always`, they are not.
+        `always`, they are not. `share` is the part of the time that it works: between batches of tables it
+        rests, because writers need the same disk. 1 is without a rest.
         """
-        return Evolver(self._found(), list(streams) or None, EveryChange() if always else None)
+        return Evolver(self._found(), list(streams) or None, EveryChange() if always else None, share)
 
     def drop_table(self, name: str) -> None:
         """End a table. Its name is free at once; what it held goes with a vacuum after the grace period.

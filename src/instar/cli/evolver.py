@@ -39,11 +39,22 @@ AlwaysOption = Annotated[
 ]
 
 
+ShareOption = Annotated[
+    float,
+    typer.Option(
+        min=0.01,
+        max=1,
+        help="The part of the time that it works; it rests between batches, because writers need the disk.",
+    ),
+]
+
+
 @app.command()
 def once(
     streams: StreamsArgument = None,
     *,
     always: AlwaysOption = False,
+    share: ShareOption = 0.2,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
@@ -58,13 +69,13 @@ def once(
 
     """
     with open_store(store, consensus) as opened, _progress() as tell:
-        report = opened.evolver(*(streams or ()), always=always).run_once(tell)
+        report = opened.evolver(*(streams or ()), always=always, share=share).run_once(tell)
     _print_report(report, as_json=as_json)
     raise typer.Exit(1 if report.failed else 0)
 
 
 @app.command()
-def run(
+def run(  # noqa: PLR0913 -- each is an option of the command
     streams: StreamsArgument = None,
     *,
     every: Annotated[str, typer.Option(help="How often to look for raised versions: 10s, 5m.")] = "10s",
@@ -73,6 +84,7 @@ def run(
         int | None, typer.Option(min=1, help="End after so many looks; without, only when interrupted.")
     ] = None,
     always: AlwaysOption = False,
+    share: ShareOption = 0.2,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
@@ -91,7 +103,7 @@ def run(
     pause = parse_duration(every) / 1000
     serve_metrics(metrics_port)
     with open_store(store, consensus) as opened, stopping() as stop:
-        evolver = opened.evolver(*(streams or ()), always=always)
+        evolver = opened.evolver(*(streams or ()), always=always, share=share)
         looks = 0
         while rounds is None or looks < rounds:
             if looks and stop.wait(pause):

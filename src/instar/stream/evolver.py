@@ -1,17 +1,19 @@
 """The evolver's runner: takes the lead, does what `next_action` says, and records each step.
 
-One table is one short commit, so no writer ever waits. Every step may be repeated: a table that has its stamp
+One table is one short commit, so no writer ever waits. Commits of all share the disk, though, so the evolver
+rests between batches. Every step may be repeated: a table that has its stamp
 is left alone, and whoever has lost the lead finds out when it records what it did.
 """
 
 from __future__ import annotations
 
+import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
-from instar.errors import InstarError, LeadershipLostError, StorageError
+from instar.errors import InstarError, LeadershipLostError, StorageError, UsageError
 from instar.stream import metrics
 from instar.stream.commands import forget_table
 from instar.stream.evolution import (
@@ -54,7 +56,13 @@ if TYPE_CHECKING:
     from instar.stream.judging import TableJudgement
     from instar.stream.version import Version
 
-__all__ = ["PassReport", "Standby", "StreamEvolver"]
+__all__ = ["SHARE", "PassReport", "Standby", "StreamEvolver"]
+
+SHARE: Final = 0.2
+"""The part of the time that an evolver works; it has none to lose, and writers have."""
+
+_LONGEST_REST: Final = 1.0
+"""Seconds between two batches: where a batch takes long, it is not a disk that it waits for."""
 
 _EVOLVER: Final = f"{INTERNAL}evolver/"
 
@@ -117,7 +125,10 @@ class StreamEvolver:
         holder: str | None = None,
         batch: int = BATCH,
         lead_ms: int = LEAD_MS,
+        share: float = SHARE,
     ) -> None:
+        if not 0 < share <= 1:
+            raise UsageError(f"an evolver cannot work for {share} of the time: give more than 0, up to 1")
         services = handle.services
         self._handle = handle
         self._clock = services.clock
@@ -125,6 +136,7 @@ class StreamEvolver:
         self._holder = holder or f"{services.author()}/{services.new_id()[:8]}"
         self._batch = batch
         self._lead_ms = lead_ms
+        self._share = share
         self._own: Journal[EvolverState, EvolutionChange] | None = None
         self._fence: int | None = None
 
@@ -172,6 +184,7 @@ class StreamEvolver:
         """Do all that is due now, or until `stop` is set; return what was done and what comes when."""
         report = PassReport()
         while True:
+            began = time.monotonic()
             try:
                 done, outcome = self.step()
             except LeadershipLostError as lost:
@@ -185,6 +198,16 @@ class StreamEvolver:
                 self._resign()
                 metrics.LEADING.labels(self.stream).set(0)
                 return report._replace(waiting=self._known().waiting), outcome
+            if isinstance(outcome, StampTables) and self._known().waiting:
+                self._rest(time.monotonic() - began, stop)
+
+    def _rest(self, worked: float, stop: Event | None) -> None:
+        """Leave the disk to others after some work, for as long as its share of the time wants it."""
+        seconds = min(worked * (1 / self._share - 1), _LONGEST_REST)
+        if seconds and stop is not None:
+            stop.wait(seconds)
+        elif seconds:
+            time.sleep(seconds)
 
     def step(self) -> tuple[PassReport, Action | Standby]:
         """Take one step: small enough that a crash in it loses nothing but its work."""

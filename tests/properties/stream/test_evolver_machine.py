@@ -76,7 +76,7 @@ class Days:
         """Begin an evolver, as another process would."""
         self.holders += 1
         handle = StreamHandle(self.world.services(), NAME)
-        return StreamEvolver(handle, Near(), holder=f"e{self.holders}", batch=2)
+        return StreamEvolver(handle, Near(), holder=f"e{self.holders}", batch=2, share=1)
 
     def declare(self) -> None:
         """Declare a version: mostly a higher one, sometimes one in between, with a column more."""

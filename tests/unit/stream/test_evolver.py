@@ -14,7 +14,7 @@ from prometheus_client import REGISTRY
 
 import instar
 from instar.api.stream import Stream
-from instar.errors import LeadershipLostError, StorageError
+from instar.errors import LeadershipLostError, StorageError, UsageError
 from instar.storage import BlobConsensus, MemoryConsensus
 from instar.stream import Kind, StreamHandle, as_version
 from instar.stream.evolution import (
@@ -79,6 +79,7 @@ def _evolver(
     world: World, holder: str = "a", services: Services | None = None, **given: object
 ) -> StreamEvolver:
     handle = StreamHandle(services or world.services(), NAME)
+    given = {"share": 1.0, **given}
     return StreamEvolver(handle, given.pop("judge", Strict()), holder=holder, **given)  # type: ignore[arg-type]
 
 
@@ -215,6 +216,41 @@ def test_a_pass_that_is_stopped_is_finished_by_the_next_evolver() -> None:
     assert begun.passes == 0
     done, _ = second.run()
     assert (begun.stamped + done.stamped, done.passes) == (4, 1)
+
+
+class Watch(Event):
+    """Notes how long somebody waits for it, and does not let anybody wait; at the end it is set."""
+
+    def __init__(self, ends_after: int) -> None:
+        super().__init__()
+        self.waits: list[float] = []
+        self.ends_after = ends_after
+
+    def wait(self, timeout: float | None = None) -> bool:
+        """Return at once."""
+        self.waits.append(timeout or 0)
+        if len(self.waits) == self.ends_after:
+            self.set()
+        return self.is_set()
+
+
+def test_the_evolver_rests_between_batches() -> None:
+    """Writers have the disk for the rest of the time, up to a second; with all of it, it never rests."""
+    world = new_world()
+    stream = _stream(world, 10, {"regular": "1d"})
+    for number, (share, rests) in enumerate(((1.0, 0), (0.5, 4), (1e-9, 4)), start=2):
+        columns = "".join(f", c{each} string" for each in range(number))
+        stream.evolve(f"{WIDER}{columns}", version=f"v0.0.{number}")
+        watch = Watch(99)
+        done, _ = _evolver(world, batch=2, share=share).run(stop=watch)
+        assert (done.stamped, len(watch.waits)) == (10, rests)
+    assert watch.waits == [1.0] * 4
+    stream.evolve(f"{WIDER}{columns}, last string", version="v0.0.9")
+    stopped, _ = _evolver(world, batch=2, share=0.5).run(stop=Watch(2))
+    assert (stopped.waiting, stopped.passes) == (4, 0)
+    for share in (0, -1, 1.01):
+        with pytest.raises(UsageError, match="of the time"):
+            _evolver(world, share=share)
 
 
 def test_a_version_that_is_raised_in_the_middle_retargets_the_pass() -> None:

@@ -43,7 +43,7 @@ def _world() -> World:
 
 def _evolver(world: World, holder: str = "a", judge: Judge | None = None, batch: int = 100) -> StreamEvolver:
     handle = StreamHandle(world.services(), NAME)
-    return StreamEvolver(handle, judge or EveryChange(), holder=holder, batch=batch)
+    return StreamEvolver(handle, judge or EveryChange(), holder=holder, batch=batch, share=1)
 
 
 def _full(world: World) -> Stream:
