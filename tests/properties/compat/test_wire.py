@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from google.protobuf import descriptor_pb2
 from hypothesis import given
@@ -102,6 +103,22 @@ def fields(inner: st.SearchStrategy[bytes]) -> st.SearchStrategy[bytes]:
 
 
 BYTES = st.recursive(st.just(b""), fields, max_leaves=6) | st.binary(max_size=12) | st.none()
+
+
+def test_many_records_are_read_in_pieces(
+    decoders: dict[str, tuple[Decoder, Decoder]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is read at once is bounded, and each record is where it was, odd ones and chunks or not."""
+    monkeypatch.setattr("instar.compat.protobuf.decode._AT_ONCE", 3)
+    records = [b"\x08" + bytes([at]) for at in range(10)]
+    records[2], records[6], records[7] = b"\xff", records[6] * 2, records[7] + b"\x98\x06\x01"
+    chunks = pa.chunked_array([records[:4], [], records[4:]], pa.large_binary())
+    for given_records in (records, pa.array(records), pa.array(records, pa.large_binary())[0:], chunks):
+        found = decoders["Inner"][0].decode(given_records)
+        assert found.rows["a"].to_pylist() == [0, 1, 3, 4, 5, 6, 7, 8, 9]
+        assert list(found.positions) == [0, 1, *range(3, 10)]
+        assert (list(found.rejected), list(found.unknown)) == ([2], [7])
+    assert decoders["Inner"][0].decode([]).rows.num_rows == 0
 
 
 @given(message=st.sampled_from(MESSAGES), records=st.lists(BYTES, max_size=8))

@@ -40,6 +40,8 @@ __all__ = ["Decoded", "Decoder"]
 
 Values = list[Any]
 
+_AT_ONCE: Final = 16_384
+"""How many records are read at once, so that memory is bounded."""
 _SECONDS: Final = attrgetter("seconds")
 _NANOS: Final = attrgetter("nanos")
 _FREE_FORM: Final = frozenset(f"google.protobuf.{name}" for name in ("Struct", "Value", "ListValue"))
@@ -89,12 +91,11 @@ class Decoder:
 
     def decode(self, records: pa.Array | pa.ChunkedArray | Sequence[bytes | None]) -> Decoded:
         """Decode records; nothing that is wrong with one of them raises."""
-        if isinstance(records, pa.Array | pa.ChunkedArray):
-            records = records.cast(pa.binary())
-        else:
-            records = pa.chunked_array([pa.array(records, pa.binary())])
-        pieces = records.chunks if isinstance(records, pa.ChunkedArray) else [records]
-        found = [self._decode_piece(piece) for piece in pieces]
+        if not isinstance(records, pa.Array | pa.ChunkedArray):
+            records = pa.array(records, pa.binary())
+        chunks = records.chunks if isinstance(records, pa.ChunkedArray) else [records]
+        pieces = [it.slice(at, _AT_ONCE) for it in chunks for at in range(0, len(it), _AT_ONCE)]
+        found = [self._decode_piece(piece.cast(pa.binary())) for piece in pieces]
         return found[0] if len(found) == 1 else self._join(found, pieces)
 
     def _decode_piece(self, records: pa.BinaryArray) -> Decoded:
