@@ -16,14 +16,14 @@ from google.protobuf.descriptor import FieldDescriptor
 
 from instar.compat.protobuf.mapping import WELL_KNOWN
 from instar.compat.protobuf.times import TIMES, as_micros
-from instar.compat.protobuf.wire import LENGTH, VARINT, Level, Numbers, scan, unpack_fixed, unpack_varints
+from instar.compat.protobuf.wire import LENGTH, VARINT, Messages, Numbers, scan, unpack_fixed, unpack_varints
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from google.protobuf.descriptor import Descriptor
 
-    from instar.compat.protobuf.wire import Found
+    from instar.compat.protobuf.wire import WireFields
 
 __all__ = ["RecordReader"]
 
@@ -31,7 +31,7 @@ __all__ = ["RecordReader"]
 class _Values(NamedTuple):
     """One value for each of some messages, in the order of their bytes; where it is not there, a default."""
 
-    level: Level
+    level: Messages
     message: Numbers
     there: Numbers
     value: Numbers
@@ -42,7 +42,7 @@ class _Values(NamedTuple):
         """Leave the records of some values to the library."""
         self.level.mark(self.message[which])
 
-    def inside(self) -> Level:
+    def inside(self) -> Messages:
         """Return the messages that these values are."""
         start = np.where(self.there, self.at, 0)
         end = np.where(self.there, self.at + self.size, 0)
@@ -52,7 +52,7 @@ class _Values(NamedTuple):
 
 Reader = Callable[[_Values, Numbers | None], pa.Array]
 """Makes an array of values; the mask tells which of them are null."""
-Builder = Callable[[Level, "Found"], pa.Array]
+Builder = Callable[[Messages, "WireFields"], pa.Array]
 """Makes the column of one field, with a value for each message, of what was found of it."""
 
 
@@ -131,7 +131,7 @@ class RecordReader:
         odd = np.asarray(records.is_null())
         whole = np.zeros(1, np.uint8) if not data else np.frombuffer(data, np.uint8)
         start, end = bounds[:-1], np.where(odd, bounds[:-1], bounds[1:])
-        level = Level(whole, start, end, np.arange(count), odd.copy(), np.zeros(count, bool))
+        level = Messages(whole, start, end, np.arange(count), odd.copy(), np.zeros(count, bool))
         return self._message.columns(level), level.odd, level.unknown
 
 
@@ -148,14 +148,14 @@ class _Message:
         pairs = zip(fields, types, strict=True) if fields else ()
         self._builders = [_builder(field, above, into) for field, into in pairs]
 
-    def columns(self, level: Level) -> list[pa.Array]:
+    def columns(self, level: Messages) -> list[pa.Array]:
         """Build the columns of messages."""
         found = self.split(level)
         if not found:
             return [pa.array(np.ones(len(level.start), bool))]
         return [build(level, own) for build, own in zip(self._builders, found, strict=True)]
 
-    def split(self, level: Level) -> list[Found]:
+    def split(self, level: Messages) -> list[WireFields]:
         """Find what there is of each field, in the order of numbers."""
         found = scan(level)
         known = np.zeros(len(found.number), bool)
@@ -188,14 +188,14 @@ def _builder(field: FieldDescriptor, above: tuple[str, ...], into: pa.DataType) 
         return _list(field, _reader(field, above, into.value_type), into)
     read = _reader(field, above, into)
 
-    def build(level: Level, found: Found) -> pa.Array:
+    def build(level: Messages, found: WireFields) -> pa.Array:
         values = _singular(level, found)
         return read(values, ~values.there if field.has_presence else None)
 
     return build
 
 
-def _singular(level: Level, found: Found) -> _Values:
+def _singular(level: Messages, found: WireFields) -> _Values:
     """Spread what was found of a field over all messages."""
     count = len(level.start)
     message = np.arange(count)
@@ -213,7 +213,7 @@ def _singular(level: Level, found: Found) -> _Values:
 def _list(field: FieldDescriptor, read: Reader, into: pa.ListType) -> Builder:
     kind = _KINDS.get(field.type)
 
-    def build(level: Level, found: Found) -> pa.Array:
+    def build(level: Messages, found: WireFields) -> pa.Array:
         if kind is not None:
             packed = found.wire == LENGTH
             if not packed.all():
@@ -233,7 +233,7 @@ def _map(entry: Descriptor, above: tuple[str, ...], into: pa.MapType) -> Builder
     key, item = (entry.fields_by_number[number] for number in (1, 2))
     read_key, read_item = _reader(key, above, into.key_type), _reader(item, above, into.item_type)
 
-    def build(level: Level, found: Found) -> pa.Array:
+    def build(level: Messages, found: WireFields) -> pa.Array:
         entries = _each(level, found).inside()._replace(unknown=np.zeros_like(level.unknown))
         own_keys, own_items = (_singular(entries, own) for own in message.split(entries))
         keys, items = read_key(own_keys, None), read_item(own_items, None)
@@ -248,11 +248,11 @@ def _map(entry: Descriptor, above: tuple[str, ...], into: pa.MapType) -> Builder
     return build
 
 
-def _each(level: Level, found: Found) -> _Values:
+def _each(level: Messages, found: WireFields) -> _Values:
     return _Values(level, found.message, np.ones(len(found.message), bool), *found[3:])
 
 
-def _offsets(level: Level, found: Found) -> pa.Array:
+def _offsets(level: Messages, found: WireFields) -> pa.Array:
     counts = np.bincount(found.message, minlength=len(level.start))
     return pa.array(np.concatenate([[0], np.cumsum(counts)]), pa.int32())
 

@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-__all__ = ["LENGTH", "VARINT", "Found", "Level", "Numbers", "scan", "unpack_fixed", "unpack_varints"]
+__all__ = ["LENGTH", "VARINT", "Messages", "Numbers", "WireFields", "scan", "unpack_fixed", "unpack_varints"]
 
 Numbers = np.ndarray
 
@@ -26,7 +26,7 @@ _MORE: Final = 0x80
 _LARGEST: Final = 2**31 - 1
 
 
-class Level(NamedTuple):
+class Messages(NamedTuple):
     """Messages of one kind that lie in the bytes of records, in the order of these bytes."""
 
     data: Numbers
@@ -44,7 +44,7 @@ class Level(NamedTuple):
         self.odd[self.record[messages]] = True
 
 
-class Found(NamedTuple):
+class WireFields(NamedTuple):
     """Fields as messages have them: in which message each is, and what its value is or where it lies."""
 
     message: Numbers
@@ -54,16 +54,16 @@ class Found(NamedTuple):
     at: Numbers
     size: Numbers
 
-    def choose(self, which: Numbers | slice) -> Found:
+    def choose(self, which: Numbers | slice) -> WireFields:
         """Return some of them, by a mask or by positions."""
-        return Found(*(column[which] for column in self))
+        return WireFields(*(column[which] for column in self))
 
 
-def scan(level: Level) -> Found:
+def scan(level: Messages) -> WireFields:
     """Find the fields of all messages, sorted by number and message, in the order that a message has them."""
     live = np.flatnonzero(level.start < level.end)
     at, stop = level.start[live], level.end[live]
-    steps: list[Found] = []
+    steps: list[WireFields] = []
     for _ in range(_MOST_FIELDS):
         if not live.size:
             break
@@ -77,7 +77,7 @@ def scan(level: Level) -> Found:
         good &= ~is_span | (value <= np.uint64(_LARGEST))
         size = np.where(is_span & good, value.astype(np.int64), size)
         good &= after + size <= stop
-        found = Found(live, number, wire, value, after, size)
+        found = WireFields(live, number, wire, value, after, size)
         if not good.all():
             level.mark(live[~good])
             found, stop = found.choose(good), stop[good]
@@ -88,8 +88,8 @@ def scan(level: Level) -> Found:
     level.mark(live)
     if not steps:
         none = np.zeros(0, np.int64)
-        return Found(none, none, none, np.zeros(0, np.uint64), none, none)
-    whole = Found(*(np.concatenate(columns) for columns in zip(*steps, strict=True)))
+        return WireFields(none, none, none, np.zeros(0, np.uint64), none, none)
+    whole = WireFields(*(np.concatenate(columns) for columns in zip(*steps, strict=True)))
     return whole.choose(np.argsort(whole.number * len(level.start) + whole.message, kind="stable"))
 
 
@@ -137,7 +137,7 @@ def _gather(data: Numbers, at: Numbers, size: Numbers) -> tuple[Numbers, Numbers
     return data[np.arange(total) + np.repeat(at - (ends - size), size)], span
 
 
-def unpack_varints(level: Level, found: Found) -> Found:
+def unpack_varints(level: Messages, found: WireFields) -> WireFields:
     """Return each number of variable length that lies in a packed field as a field of its own."""
     ended = (found.size == 0) | (level.data[found.at + found.size - 1] < _MORE)
     level.mark(found.message[~ended])
@@ -154,7 +154,7 @@ def unpack_varints(level: Level, found: Found) -> Found:
     return each._replace(value=value, size=np.zeros(len(value), np.int64))
 
 
-def unpack_fixed(level: Level, found: Found, width: int) -> Found:
+def unpack_fixed(level: Messages, found: WireFields, width: int) -> WireFields:
     """Return each number of fixed length that lies in a packed field as a field of its own."""
     whole = found.size % width == 0
     level.mark(found.message[~whole])
