@@ -98,8 +98,8 @@ def import_files(  # noqa: PLR0913 -- options of a command
     CSV has a header, JSON one object a line. Values of text take the types of the table's columns; one that
     does not fit stops the import, and nothing is committed. Other columns of CSV are what all their values
     are written as; times without a zone are in UTC. An empty value is null, and so is NA, NULL or the like,
-    but in columns of text. Files of this machine are read in process up to 512 MiB
-    (JSON: 64 MiB), and larger ones by Spark.
+    but in columns of text. Files of this machine are read in process, Parquet up to 512 MiB and JSON up to
+    64 MiB; Spark reads larger ones, and those below directories such as day=1.
 
     Examples:
 

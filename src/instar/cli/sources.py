@@ -31,10 +31,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Files", "Source", "chosen_format", "open_files"]
 
-_MOST: Final = {Format.JSON: 64 * 1024 * 1024}
-_LOOKING: Final = "looking at the files"
-_MOST_ELSE: Final = 512 * 1024 * 1024
+_MOST: Final = {Format.JSON: 64 * 1024 * 1024, Format.PARQUET: 512 * 1024 * 1024}
 """How many bytes of files are read in process; those of JSON lines are held in memory."""
+_LOOKING: Final = "looking at the files"
 
 
 class Files(NamedTuple):
@@ -72,26 +71,33 @@ def open_files(files: Files, schema: Schema | None, doing: str) -> Iterator[Sour
     local = find_files(files.paths)
     inputs = [RunInput(*_dataset(path), same_columns=True) for path in files.paths]
     with reading_from(inputs):
-        types, marks = None, FoundMarks()
-        here = local is not None and (_is_small(local, files.kind) or bool(files.nulls))
-        if local is not None and not here and files.kind is Format.CSV:
-            with working(_LOOKING):
-                types = csv_types(local, schema, files.text, marks)
-        # Spark knows one text that stands for null, and takes it for null in columns of text as well.
-        if local is not None and (here or marks.as_null):
+        if local is not None and _stay_here(local, files):
             with _in_process(local, files, schema, doing) as source:
                 yield source
         else:
-            with _on_spark(files, schema, types, doing) as source:
+            with _on_spark(files, schema, _types(local, files, schema), doing) as source:
                 yield source
 
 
-def _is_small(paths: Sequence[Path], kind: Format) -> bool:
-    """Whether files are read in this process: the others are Spark's, if it is there."""
-    partitioned = any("=" in parent.name for path in paths for parent in path.parents)
+def _stay_here(paths: Sequence[Path], files: Files) -> bool:
+    """Whether files are read in this process: the others are Spark's, if it is there.
+
+    CSV is, however large: it is read as it comes, and Spark has other rules for quotes, nulls and numbers.
+    """
+    if files.kind is Format.ARROW:
+        return True
+    if any("=" in parent.name for path in paths for parent in path.parents):
+        return False  # directories have values in their names, which only Spark reads
     size = sum(path.stat().st_size for path in paths)
-    small = size <= _MOST.get(kind, _MOST_ELSE) and not partitioned
-    return small or kind is Format.ARROW or find_spec("pyspark") is None
+    return files.kind is Format.CSV or size <= _MOST[files.kind] or find_spec("pyspark") is None
+
+
+def _types(paths: Sequence[Path] | None, files: Files, schema: Schema | None) -> Mapping[str, Type] | None:
+    """Return what columns of CSV are, where it can be told without Spark."""
+    if paths is None or files.kind is not Format.CSV:
+        return None
+    with working(_LOOKING):
+        return csv_types(paths, schema, files.text, FoundMarks())
 
 
 @contextmanager
@@ -139,7 +145,10 @@ def _on_spark(
     files: Files, schema: Schema | None, types: Mapping[str, Type] | None, doing: str
 ) -> Iterator[Source]:
     if files.nulls:
-        raise UsageError("--null works for files of this machine only: leave it out, or copy them here first")
+        raise UsageError(
+            "--null works for files of this machine only, and not below directories such as day=1: leave it "
+            "out, or copy the files here first"
+        )
     with working("starting Spark"):
         from instar.spark.commands import files as reading  # noqa: PLC0415 -- slow
         from instar.spark.problems import spark_errors  # noqa: PLC0415 -- slow

@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import instar as library
+from instar.files import Format
 from tests.unit.cli.command import instar
 
 if TYPE_CHECKING:
@@ -62,6 +63,17 @@ def test_csv_is_imported_the_same_way_into_old_tables_and_new(lake: Path) -> Non
     with library.open(lake) as store:
         assert store["old"].schema.names == store["new"].schema.names
         assert str(store["old"].schema) == str(store["new"].schema)
+
+
+def test_csv_of_any_size_is_read_by_one_set_of_rules(lake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Spark splits a quoted text at its line break, and knows other nulls: it is not asked, however large."""
+    monkeypatch.setattr("instar.cli.sources._MOST", dict.fromkeys(Format, 0))
+    text = 'said,n,at\n"one\ntwo, ""three""",NA,2026-11-15T12:00+01\nx,1,2026-11-15 11:00\n'
+    said("import", write(lake.parent / "a.csv", text), "-t", "t", "--create")
+    assert answer("head", "t") == [
+        {"said": 'one\ntwo, "three"', "n": None, "at": "2026-11-15T11:00:00Z"},
+        {"said": "x", "n": 1, "at": "2026-11-15T11:00:00Z"},
+    ]
 
 
 def test_texts_that_stand_for_no_value_are_null_where_they_can_be_nothing_else(lake: Path) -> None:
