@@ -27,6 +27,7 @@ def test_what_is_printed_can_be_read(store: Store) -> None:
         assert html.count("<table") == html.count("</table>")
     assert "&lt;b&gt;" in table.schema._repr_html_()
     assert "1 row in 1 part" in table._repr_html_()
+    assert repr(table.history()[:1]) == repr(table.history(1)) == repr(table.history()).splitlines()[0]
 
 
 def test_a_snapshot_shows_its_first_rows(store: Store) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple, SupportsIndex, overload
 
 from instar.amounts import format_count, format_time
 from instar.schema.html import html_table
@@ -70,7 +70,14 @@ class CommitInfo(NamedTuple):
 
 
 class CommitList(list[CommitInfo]):
-    """Commits, the newest first, which print as a log does."""
+    """Commits, the newest first, which print as a log does; so do some of them, such as `commits[:3]`."""
+
+    @overload
+    def __getitem__(self, at: SupportsIndex) -> CommitInfo: ...
+    @overload
+    def __getitem__(self, at: slice) -> CommitList: ...
+    def __getitem__(self, at: SupportsIndex | slice) -> CommitInfo | CommitList:
+        return CommitList(super().__getitem__(at)) if isinstance(at, slice) else super().__getitem__(at)
 
     def __repr__(self) -> str:
         lines = [commit.line() for commit in self]
