@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from functools import partial
 from itertools import accumulate, count
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pyarrow as pa
 import pyarrow.csv as pc_csv
@@ -32,6 +32,7 @@ __all__ = ["TextOptions", "csv_types", "read_files"]
 
 _BLOCK: Final = 8 * 1024 * 1024
 _ROWS: Final = 64 * 1024
+_DELIMITERS: Final = (",", ";", "\t", "|")
 _CODECS: Final = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
 """What a name says about compression: the same as Arrow takes from it."""
 _FOREIGN: Final = frozenset([".xz", ".snappy", ".deflate"])
@@ -99,7 +100,7 @@ def csv_types(
     names: dict[str, str] = {}  # the first spelling of each, by its lower case
     for path in paths:
         with _csv_batches(path, options) as (header, _):
-            _check_header(header, path)
+            _check_header(header, path, options.delimiter)
             for name in header:
                 names.setdefault(name.lower(), name)
     if not names:
@@ -119,10 +120,20 @@ def csv_types(
     }
 
 
-def _check_header(header: Sequence[str], path: Path) -> None:
-    """Raise if two columns have one name, of which only one could be kept."""
+def _check_header(header: Sequence[str], path: Path, delimiter: str) -> None:
+    """Raise if a column has no name, or that of another, or if all of them were taken for one."""
+    if len(header) == 1 and (others := [mark for mark in _DELIMITERS if mark in header[0]]):
+        raise UsageError(
+            f"{path} has one column, `{header[0]}`, if {delimiter!r} is between them: say "
+            f"--delimiter {others[0]!r} if that is"
+        )
     spelled: dict[str, str] = {}
-    for name in header:
+    for at, name in enumerate(header, 1):
+        if not name:
+            raise UsageError(
+                f"column {at} of {path} has no name: give it one in the file; of pandas' to_csv, it is the "
+                "index, which index=False leaves out"
+            )
         other = spelled.get(name.lower())
         if other is not None:
             alike = (
@@ -173,32 +184,37 @@ def _csv_batches(
     parse = pc_csv.ParseOptions(delimiter=options.delimiter, newlines_in_values=True)
     read = pc_csv.ReadOptions(block_size=_BLOCK)
     with _reading(path):
-        with path.open("rb") as file, _unpacked(file, path) as source:
-            header = _header(source, parse, read)
+        header = _header(_unpacked(pa.OSFile(str(path)), path), parse, read)
         convert = pc_csv.ConvertOptions(
             column_types=dict.fromkeys(header, pa.string()),
             null_values=[""],
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
         )
-        with path.open("rb") as file, _unpacked(file, path) as source:
-            if not header:
-                yield header, iter(())
-                return
-            reader = pc_csv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert)
-            # Arrow reads many blocks ahead, so that the file's own position says too much.
-            blocks = count(_BLOCK, _BLOCK)
-            rows = _told(_reading_all(path, reader), lambda: tell(before + min(next(blocks), file.tell())))
-            yield header, _without(rows, options.nulls)
+        if not header:
+            yield header, iter(())
+            return
+        file = pa.OSFile(str(path))
+        source = _unpacked(file, path)
+        reader = pc_csv.open_csv(source, read_options=read, parse_options=parse, convert_options=convert)
+        # Arrow reads many blocks ahead, so that the file's own position says too much.
+        blocks = count(_BLOCK, _BLOCK)
+        rows = _told(_reading_all(path, reader), lambda: tell(before + min(next(blocks), file.tell())))
+        yield header, _without(rows, options.nulls)
 
 
-def _unpacked(file: BinaryIO, path: Path) -> pa.NativeFile:
-    """Return what is in a file that may be compressed, as its name tells."""
+def _unpacked(file: pa.NativeFile, path: Path) -> pa.NativeFile:
+    """Return what is in a file that may be compressed, as its name tells.
+
+    Arrow reads CSV ahead in threads of its own, also if nobody wants more. So the file is one of Arrow's: a
+    thread that asked Python for more while the process ends would abort it, or never let it end. And nobody
+    closes it but the last who holds it: another file would get its number, and the thread would read there.
+    """
     suffix = path.suffix.lower()
     if suffix in _FOREIGN:
         raise UsageError(f"cannot read {path}: unpack it first, or compress it as {', '.join(_CODECS)}")
     codec = _CODECS.get(suffix)
-    return pa.PythonFile(file, "r") if codec is None else pa.CompressedInputStream(file, codec)
+    return file if codec is None else pa.CompressedInputStream(file, codec)
 
 
 def _told(batches: Iterator[pa.RecordBatch], tell: Callable[[], None]) -> Iterator[pa.RecordBatch]:
@@ -249,7 +265,7 @@ def _named(field: pa.Field, known: Mapping[str, Field]) -> pa.Field:
 
 def _json_table(path: Path, known: Mapping[str, Field]) -> pa.Table:
     """Return the objects of a file, one a line or all in one list, as columns."""
-    with _reading(path), path.open("rb") as file, _unpacked(file, path) as source:
+    with _reading(path), pa.OSFile(str(path)) as file, _unpacked(file, path) as source:
         rows = _objects(source.read(), path)
     columns: dict[str, list[Any]] = {}
     for at, row in enumerate(rows):
@@ -363,7 +379,8 @@ def _reading(path: Path) -> Iterator[None]:
     try:
         yield
     except (pa.ArrowInvalid, UnicodeDecodeError) as error:
-        raise UsageError(f"cannot read {path}: {error}") from None
+        remedy = ". Save it as UTF-8" if "UTF8" in str(error) else ""
+        raise UsageError(f"cannot read {path}: {error}{remedy}") from None
     except OSError as error:
         raise UsageError(f"cannot read {path}: {error.strerror or error}") from None
 

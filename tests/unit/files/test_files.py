@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import gzip
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pyarrow as pa
@@ -162,17 +164,36 @@ def test_whoever_waits_hears_how_many_bytes_were_read(tmp_path: Path, name: str)
         assert paths[0].stat().st_size < heard[-1] <= size
 
 
+def test_csv_that_nobody_reads_to_its_end_keeps_no_process_from_ending(tmp_path: Path) -> None:
+    """Arrow reads ahead in threads: whoever stops early, because of an error or for good, still gets away."""
+    path = tmp_path / "x.csv"
+    path.write_text("a,b\n" + f"1,{'x' * 70}\n" * 400_000, encoding="utf-8")
+    leaving = (
+        "import sys; from pathlib import Path; from instar.files.read import TextOptions, _csv_batches\n"
+        "for _ in range(3):\n"
+        "    with _csv_batches(Path(sys.argv[1]), TextOptions()) as (header, batches):\n"
+        "        assert header == ['a', 'b']\n"
+        "        assert next(batches).column(1)[0].as_py() == 'x' * 70\n"
+        "sys.exit(3)"
+    )
+    command = [sys.executable, "-c", leaving, str(path)]
+    assert subprocess.run(command, timeout=600, check=False).returncode == 3
+
+
 @pytest.mark.parametrize(
     ("name", "text", "said"),
     [
         ("x.csv", b"a,b,a\n1,2,3\n", "two columns called `a`"),
+        ("x.csv", b",a\n0,1\n", "column 1 of .* has no name"),
+        ("x.csv", b"a;b\n0;1\n", "say --delimiter ';'"),
+        ("x.csv", b"a,b\n0,caf\xe9\n", "Save it as UTF-8"),
         ("x.csv", b"a,A\n1,2\n", "two columns `a` and `A`, alike but for their case"),
         ("x.csv", b"", "is empty, and CSV begins with the names of its columns"),
         ("x.csv.xz", b"\xfd7zXZ", "unpack it first, or compress it as .gz"),
     ],
 )
 def test_csv_that_would_lose_values_is_refused(tmp_path: Path, name: str, text: bytes, said: str) -> None:
-    """Two columns of one name cannot both be kept, so neither is taken for the other."""
+    """Two columns of one name cannot both be kept, nor one without; the remedy is told."""
     (tmp_path / name).write_bytes(text)
     with pytest.raises(UsageError, match=said):
         read_files([tmp_path / name], Format.CSV).read_all()
