@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 import pytest
+from pyspark.errors import AnalysisException
 
 import instar
 from instar.parts import PartLimits
@@ -39,8 +43,12 @@ def plan_of(frame: object) -> str:
     return str(frame._jdf.queryExecution().executedPlan())  # type: ignore[attr-defined]
 
 
-def test_spark_and_process_leave_out_the_same_rows(numbers: Table, spark: SparkSession, store: Store) -> None:
+@pytest.mark.parametrize("bits_in_plan", [2**27, 0])
+def test_spark_and_process_leave_out_the_same_rows(
+    numbers: Table, spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, bits_in_plan: int
+) -> None:
     """Under filters that skip parts and row groups, with columns pruned, as of every time, and in views."""
+    monkeypatch.setattr("instar.spark.native.scan_source._MOST_IN_PLAN", bits_in_plan)
     assert numbers.state.totals.parts > 3
     times = [numbers.upper - 1]
     views = instar.register(spark, store)
@@ -106,3 +114,66 @@ def test_upserts_of_frames_take_positions(numbers: Table, spark: SparkSession) -
     assert tuple(told[0]) == (0, 20)
     options = {"store": numbers._services.blob.url, "table": "numbers"}
     assert spark.read.format("instar").options(**options).load().count() == ROWS
+
+
+def test_a_part_is_taken_without_being_opened_where_statistics_prove_the_condition(
+    numbers: Table, spark: SparkSession, tmp_path: Path
+) -> None:
+    """Its file may as well be gone. Of the part in which some rows match, only these are taken."""
+    whole = [path for path, (_, last) in files_by_bounds(numbers).items() if last < 15_000]
+    assert len(whole) > 1
+    numbers.delete("n = 3", spark)
+    for path in whole:
+        path.rename(tmp_path / path.name)
+    assert numbers.delete("n < 15000 and n >= 0", spark).rows == 14_999
+    assert numbers.read(spark).selectExpr("count(*)", "min(n)").collect()[0][:] == (15_000, 15_000)
+    for path in files_by_bounds(numbers):
+        path.rename(tmp_path / path.name)
+    assert numbers.delete("n is not null", spark).rows == 15_000
+    assert numbers.read(spark).isEmpty()
+
+
+@pytest.mark.parametrize(
+    ("where", "taken"),
+    [
+        ("m + 9223372036854775807 > 0", 30),  # wraps around for all but 0, in this session
+        ("m < 1000 and rand() >= 0", ROWS),
+        ("m < 1000 or n in (select 1)", ROWS),
+        ("cast(null as boolean)", 0),
+        ("N >= 0", ROWS),
+        ("1 = 1", ROWS),
+    ],
+)
+def test_what_is_proved_is_what_the_session_means(
+    numbers: Table, spark: SparkSession, where: str, taken: int
+) -> None:
+    """Conditions are those of Spark in this session: with its arithmetic, names and subqueries."""
+    spark.conf.set("spark.sql.ansi.enabled", "false")
+    try:
+        assert numbers.delete(where, spark).rows == taken
+    finally:
+        spark.conf.unset("spark.sql.ansi.enabled")
+    assert numbers.count() == ROWS - taken
+
+
+def test_spark_names_files_and_refuses_positions_beside_those_that_are_left_out(
+    numbers: Table, spark: SparkSession
+) -> None:
+    """The column of positions is in use: asking for it again is an error, and never a wrong number."""
+    numbers.delete("n % 2 = 0")
+    rows = numbers.read(spark).select("n", "_metadata.file_name").collect()
+    assert len(rows) == ROWS // 2
+    bounds = {path.name: bounds for path, bounds in files_by_bounds(numbers).items()}
+    assert all(bounds[row.file_name][0] <= row.n <= bounds[row.file_name][1] for row in rows)
+    with pytest.raises(AnalysisException, match="reserved column name"):
+        numbers.read(spark).select("n", "_metadata.row_index").collect()
+
+
+def files_by_bounds(table: Table) -> dict[Path, tuple[int, int]]:
+    """Return the files of a table of this module, with the least and the greatest number in each."""
+    root = Path(table._services.blob.url.removeprefix("file://"))
+    found = {}
+    for path in root.glob("tables/*/parts/**/*.parquet"):
+        column = pq.read_table(path).column(0)
+        found[path] = (pc.min(column).as_py(), pc.max(column).as_py())
+    return found

@@ -28,17 +28,14 @@ _indexes: WeakValueDictionary[int, PartIndex] = WeakValueDictionary()
 
 
 class FileGroup(NamedTuple):
-    """Files, as (path, size), that share the values of the partition columns; each may have a number."""
+    """Files, as (path, size), that share the values of the partition columns.
 
-    values: tuple[str | int | bytes | None, ...]
+    The first of these columns may have numbers of each file's own.
+    """
+
+    values: tuple[object, ...]
     files: list[tuple[str, int]]
-    numbers: Sequence[int] | None = None
-
-    @property
-    def numbered(self) -> list[tuple[str, int, int]]:
-        """The files with their numbers, which are 0 for those that have none."""
-        numbers = [0] * len(self.files) if self.numbers is None else self.numbers
-        return [(*file, number) for file, number in zip(self.files, numbers, strict=True)]
+    numbers: Sequence[tuple[int, ...]] = ()
 
 
 class Listing(NamedTuple):
@@ -126,9 +123,7 @@ class PartIndex:
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: ANN401, N802
         """Return the parts that a query with these filters reads."""
         groups, keeper = self._source.files(Filters(self._gateway, partition_filters, data_filters))
-        return self._gateway.seq(
-            [self._gateway.directory(group.values, group.numbered, keeper) for group in groups]
-        )
+        return self._gateway.directories.of(groups, keeper)
 
     @relayed
     def inputFiles(self) -> Any:  # noqa: ANN401, N802

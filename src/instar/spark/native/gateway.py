@@ -6,7 +6,7 @@ sent at once.
 
 from __future__ import annotations
 
-import struct
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
@@ -15,6 +15,8 @@ from pyspark.sql import Column
 
 from instar.errors import UsageError
 from instar.spark.native.callbacks import tend_callbacks
+from instar.spark.native.directories import Directories
+from instar.spark.native.java import compiled_object
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -23,10 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Gateway", "gateway_of"]
 
-_FILE: Final = 2  # FileStatusProto.FileType.FT_FILE
 _SEPARATOR: Final = "\0"
-_VARINT: Final = 0
-_BYTES: Final = 2
 
 
 class Gateway:
@@ -50,31 +49,31 @@ class Gateway:
         sources = self.jvm.org.apache.spark.sql.execution.datasources
         self.relation = sources.HadoopFsRelation
         self.parquet = sources.parquet.ParquetFileFormat
-        self._directory = sources.PartitionDirectory
-        self._kept = sources.FileStatusWithMetadata
-        self._row = self.jvm.org.apache.spark.sql.catalyst.expressions.GenericInternalRow
-        self._status = self.jvm.org.apache.hadoop.fs.FileStatus
         self.file_systems = self.jvm.org.apache.hadoop.fs.FileSystem
         # Looking a class up takes a call for each package that it is in, so those of every query are kept.
         self._utils = self.jvm.org.apache.spark.api.python.PythonUtils
         self._conf = self.jvm.org.apache.spark.sql.internal.SQLConf
-        self._data_input = self.jvm.java.io.DataInputStream
-        self._bytes_input = self.jvm.java.io.ByteArrayInputStream
-        self._array_writable = self.jvm.org.apache.hadoop.io.ArrayWritable
-        self._status_class = self.jvm.java.lang.Class.forName("org.apache.hadoop.fs.FileStatus")
         self._system = self.jvm.java.lang.System
         self._none = self.jvm.scala.Option.empty()
         self._data_type = self.jvm.org.apache.spark.sql.types.DataType
         self._path = self.jvm.org.apache.hadoop.fs.Path
         self._expressions = self.jvm.org.apache.spark.sql.classic.ExpressionUtils
         self._literal = self.jvm.org.apache.spark.sql.catalyst.expressions.Literal
-        self._unsafe_array = self.jvm.org.apache.spark.sql.catalyst.expressions.UnsafeArrayData
         self._static_invoke = self.jvm.org.apache.spark.sql.catalyst.expressions.objects.StaticInvoke
         self._byte_array = self.jvm.java.lang.Class.forName("org.apache.spark.unsafe.types.ByteArray")
-        self._byte_buffer = self.jvm.java.nio.ByteBuffer
         self._utf8 = self.jvm.org.apache.spark.unsafe.types.UTF8String
         self._traces = self.jvm.org.apache.commons.lang3.exception.ExceptionUtils
         self._throwable = self.jvm.java.lang.Throwable
+
+    @cached_property
+    def taken(self) -> Any:  # noqa: ANN401 -- a Java object
+        """What leaves out rows by position."""
+        return compiled_object(self.py4j, "taken.java", "instar.taken.Taken")
+
+    @cached_property
+    def directories(self) -> Directories:
+        """What files are listed with."""
+        return Directories(self)
 
     def schema(self, json: str) -> Any:  # noqa: ANN401 -- a Java object
         """Return a Spark schema from its JSON."""
@@ -142,37 +141,6 @@ class Gateway:
         """Return a Hadoop path."""
         return self._path(text)
 
-    def directory(
-        self,
-        values: Sequence[str | int | bytes | None],
-        files: Sequence[tuple[str, int, int]],
-        keeper: object = None,
-    ) -> Any:  # noqa: ANN401 -- a Java object
-        """Return files, given as (path, size, number), with the values of their partition columns.
-
-        A file's number is what Spark is told for the time at which it was modified, in milliseconds.
-
-        The first file carries the keeper in its metadata, which is in everything that Spark makes of a
-        listing. Only an `EventObject`, which leaves its source behind, can also go to executors.
-        """
-        row = self.py4j.new_array(self.jvm.java.lang.Object, len(values))
-        for at, value in enumerate(values):
-            text = isinstance(value, str)
-            row[at] = self._utf8.fromString(value) if text else value
-        made = self._directory.apply(self._row(row), self.statuses(files))
-        if keeper is None or not files:
-            return made
-        metadata = self.options({"instar": self.jvm.java.util.EventObject(keeper)})
-        first = self._kept(made.files().head().fileStatus(), metadata)
-        return self._directory(made.values(), made.files().updated(0, first))
-
-    def long_array(self, data: bytes, count: int) -> Column:
-        """Return so many big-endian numbers of 64 bits as a constant that Spark indexes in one step."""
-        numbers = self.py4j.new_array(self.jvm.long, count)
-        self._byte_buffer.wrap(data).asLongBuffer().get(numbers)
-        kind = self.schema('{"type": "array", "elementType": "long", "containsNull": false}')
-        return self._column(self._literal(self._unsafe_array.fromPrimitiveArray(numbers), kind))
-
     def text(self, value: str) -> Any:  # noqa: ANN401 -- an expression
         """Return a text as a literal."""
         return self._literal(self._utf8.fromString(value), self.schema('"string"'))
@@ -218,15 +186,6 @@ class Gateway:
         """Return the time zone of the session of the running query."""
         return str(self._conf.get().sessionLocalTimeZone())
 
-    def statuses(self, files: Sequence[tuple[str, int, int]]) -> Any:  # noqa: ANN401 -- a Java array
-        """Make all file statuses in one call: Hadoop reads them from bytes, in its own wire format."""
-        data = struct.pack(">i", len(files)) + b"".join(_status(*file) for file in files)
-        read = self._array_writable(self._status_class)
-        read.readFields(self._data_input(self._bytes_input(data)))
-        statuses = self.py4j.new_array(self._status, len(files))
-        self._system.arraycopy(read.get(), 0, statuses, 0, len(files))
-        return statuses
-
 
 _gateways: WeakKeyDictionary[SparkSession, Gateway] = WeakKeyDictionary()
 
@@ -237,41 +196,3 @@ def gateway_of(spark: SparkSession) -> Gateway:
     if found is None:
         found = _gateways[spark] = Gateway(spark)
     return found
-
-
-def _status(path: str, size: int, number: int) -> bytes:
-    """Encode a `FileStatusProto`: type, path, length, permission, owner, group, modification time."""
-    name = path.encode()
-    message = b"".join(
-        (
-            _tag(1, _VARINT) + _varint(_FILE),
-            _tag(2, _BYTES) + _varint(len(name)) + name,
-            _tag(3, _VARINT) + _varint(size),
-            _CONSTANT,
-            _tag(7, _VARINT) + _varint(number),
-        )
-    )
-    return struct.pack(">i", len(message)) + message
-
-
-def _varint(number: int) -> bytes:
-    encoded = bytearray()
-    while number > 0x7F:  # noqa: PLR2004 -- seven bits a byte
-        encoded.append(number & 0x7F | 0x80)
-        number >>= 7
-    encoded.append(number)
-    return bytes(encoded)
-
-
-def _tag(field: int, wire_type: int) -> bytes:
-    return _varint(field << 3 | wire_type)
-
-
-_PERMISSION: Final = _tag(1, _VARINT) + _varint(0o644)
-_CONSTANT: Final = b"".join(
-    (
-        _tag(4, _BYTES) + _varint(len(_PERMISSION)) + _PERMISSION,
-        _tag(5, _BYTES) + _varint(0),
-        _tag(6, _BYTES) + _varint(0),
-    )
-)

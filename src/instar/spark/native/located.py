@@ -1,22 +1,29 @@
 """Rows with their places: a frame over the parts of a plan that says where each row is.
 
-Positions are put together by the tasks that find them, so that only bitmaps come back.
+Positions are put together by the tasks that find them, so that only bitmaps come back. Of parts for which
+statistics prove a condition for every row, none is read: `proved_parts` asks with the condition as Spark
+understands it.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 from pyroaring import BitMap
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
+from instar.spark.native.filters import Filters
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
 from instar.spark.native.relation import parts_frame, show
 from instar.spark.native.scan_source import Branch, SnapshotSource
 from instar.spark.workers import collect, map_in_arrow
 from instar.state.retractions import encode_bitmap
+from instar.table.read.audit import Skipping
+from instar.table.read.locate import certain_parts
+from instar.table.read.pruning import Condition
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -25,15 +32,17 @@ if TYPE_CHECKING:
 
     from instar.state import Place
     from instar.table import Services
+    from instar.table.log.part_set import Mask
     from instar.table.log.pin import Pin
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["PART", "ROW", "located_frame", "positions_of"]
+__all__ = ["PART", "ROW", "located_frame", "positions_of", "proved_parts"]
 
 PART: Final = "_part"
 """The number of the part that a row is in, among those that a plan scans."""
 ROW: Final = "_row"
 """Its position there."""
+_ZONE: Final = "spark.sql.session.timeZone"
 
 
 def located_frame(spark: SparkSession, services: Services, plan: SnapshotPlan, pin: Pin) -> DataFrame:
@@ -44,7 +53,7 @@ def located_frame(spark: SparkSession, services: Services, plan: SnapshotPlan, p
     source = SnapshotSource(gateway_of(spark), services, Branch.LOCATED, fields, {}, plan, pin)
     frame = parts_frame(
         spark,
-        f"instar:/{plan.state.name}@{plan.state.seqno} ({len(plan.scan)} parts)",
+        _label(plan),
         fields,
         source,
         widened=widened,
@@ -53,6 +62,40 @@ def located_frame(spark: SparkSession, services: Services, plan: SnapshotPlan, p
         places=(PART, ROW),
     )
     return show(frame, fields, PART, ROW)
+
+
+def proved_parts(spark: SparkSession, services: Services, plan: SnapshotPlan, pin: Pin, where: str) -> Mask:
+    """Tell for which parts that a plan scans a condition is proved to be true for every row."""
+    gateway = gateway_of(spark)
+    fields = plan.reader.schema.fields
+    source = SnapshotSource(gateway, services, Branch.SCAN, fields, {}, plan, pin)
+    nothing = np.zeros(len(plan.scan), dtype=bool)
+    if source.policy(plan).mode is not Skipping.ON:
+        return nothing
+    frame = show(parts_frame(spark, _label(plan), fields, source), fields).where(where)
+    conditions = _conditions(frame._jdf.queryExecution().optimizedPlan())  # noqa: SLF001 -- nothing public
+    if conditions is None:
+        return nothing
+    zone = spark.conf.get(_ZONE) or ""
+    texts = [own.toJSON() for own in conditions]
+    read = Filters.told(gateway, gateway.seq(conditions), texts, zone).read(fields)
+    return certain_parts(services.chunks, plan.state, Condition(read))[plan.scan.mask]
+
+
+def _conditions(plan: Any) -> list[Any] | None:  # noqa: ANN401 -- a plan and expressions of Spark's
+    """Return the conditions between the top of a plan and its files, if nothing else is there."""
+    found = []
+    name = plan.getClass().getSimpleName()
+    while name in ("Project", "Filter"):
+        if name == "Filter":
+            found.append(plan.condition())
+        plan = plan.child()
+        name = plan.getClass().getSimpleName()
+    return found if name == "LogicalRelation" else None
+
+
+def _label(plan: SnapshotPlan) -> str:
+    return f"instar:/{plan.state.name}@{plan.state.seqno} ({len(plan.scan)} parts)"
 
 
 def positions_of(frame: DataFrame, plan: SnapshotPlan) -> dict[Place, BitMap]:

@@ -23,7 +23,7 @@ from instar.spark.native.file_index import PartIndex
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import column_name
 from instar.spark.native.relay import install
-from instar.spark.native.taken import file_number
+from instar.spark.native.taken import NUMBER, ROW_INDEX
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -100,13 +100,16 @@ def parts_frame(  # noqa: PLR0913 -- each is something that a frame may have
     if adopted and not source.has_own():
         return reduce(DataFrame.unionByName, adopted)
     physical = [physical_json(field, column_name(field.id, widened)) for field in fields]
-    schema = gateway.schema(struct_json([*physical, *extra]))
+    index = [] if leave_out is None and places is None else [field_json(ROW_INDEX, "long")]
+    schema = gateway.schema(struct_json([*physical, *extra, *index]))
     relation = make_relation(gateway, PartIndex(gateway, label, struct_json(partitions), source), schema)
     frame = DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
     if leave_out is not None:
         frame = leave_out(frame)
     if places is not None:
         frame = frame.select("*", *_place_columns(*places))
+    if index and adopted:
+        frame = frame.drop(ROW_INDEX)
     renamed = {column_name(field_id, widened): field_name(field_id) for field_id in sorted(widened)}
     frame = frame.withColumnsRenamed(renamed) if renamed else frame
     return reduce(DataFrame.unionByName, [frame, *adopted])
@@ -114,7 +117,7 @@ def parts_frame(  # noqa: PLR0913 -- each is something that a frame may have
 
 def _place_columns(part: str, row: str) -> list[Column]:
     """Return the number of a row's file, and the row's position there, under two names."""
-    return [file_number().cast("int").alias(part), F.col("_metadata.row_index").alias(row)]
+    return [F.col(NUMBER).cast("int").alias(part), F.col(ROW_INDEX).alias(row)]
 
 
 def _adopted_frame(  # noqa: PLR0913 -- as above
@@ -131,7 +134,8 @@ def _adopted_frame(  # noqa: PLR0913 -- as above
     places: tuple[str, str] | None,
 ) -> DataFrame:
     """Return the same columns of files that others wrote, which are found by name."""
-    schema = gateway.schema(struct_json(stored_json(layout)))
+    index = [] if leave_out is None and places is None else [field_json(ROW_INDEX, "long")]
+    schema = gateway.schema(struct_json([*stored_json(layout), *index]))
     told = struct_json([*partitions, *told_json(layout)])
     relation = make_relation(gateway, PartIndex(gateway, f"{label} adopted", told, source), schema)
     frame = DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)

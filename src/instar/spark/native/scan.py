@@ -169,7 +169,7 @@ def _updates(
         fields,
         source,
         widened=widened,
-        partitions=[*partitions, *source.partitions],
+        partitions=[*source.partitions, *partitions],
         extra=[field_json(name, "long") for name in ("_ts", "_diff")],
         leave_out=source.leave_out,
     )

@@ -23,7 +23,15 @@ from instar.spark.native.file_index import FileGroup, FileSource, Listing, Table
 from instar.spark.native.file_systems import locator, translator
 from instar.spark.native.names import by_column_name
 from instar.spark.native.relation import field_json
-from instar.spark.native.taken import POSITIONS, lay_out, leaving_in_plan, leaving_with_files
+from instar.spark.native.taken import (
+    BEGIN,
+    NUMBER,
+    POSITIONS,
+    OneSet,
+    lay_out,
+    leaving_in_plan,
+    leaving_with_files,
+)
 from instar.state.chunk import TIMES
 from instar.stream.stamp import dataset_name
 from instar.table.log.pin import Pin
@@ -65,8 +73,8 @@ _ROW_BY_ROW: Final = {
     "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
 }
 """Settings that, if they are not this, make Spark read row by row where there are nested fields."""
-_MOST_IN_PLAN: Final = 16 * 1024 * 1024
-"""How many bytes of bits a plan may have; it is sent to every task."""
+_MOST_IN_PLAN: Final = 128 * 1024 * 1024
+"""How many bits a plan may have; it is sent to every task."""
 _MOST_WITH_FILES: Final = 256 * 1024
 _BY_ID: Final = "spark.sql.parquet.fieldId.read.enabled"
 SETTINGS: Final = (*_OPTIONS, *_ROW_BY_ROW, _BY_ID)
@@ -126,8 +134,12 @@ class ScanSource(FileSource):
         self._nested = any(isinstance(field.type, Struct | List | Map) for field in fields)
         self.leave_out: Leaving = leaving_with_files(gateway)
         """Leaves out rows that are retracted by position."""
-        self.partitions: Sequence[dict[str, Any]] = (field_json(POSITIONS, "binary"),)
+        self.partitions: Sequence[dict[str, Any]] = (
+            field_json(NUMBER, "long"),
+            field_json(POSITIONS, "binary"),
+        )
         """The partition columns that this needs."""
+        self._begins: Sequence[int] | None = None
         self._largest: tuple[PartSet, list[FileGroup]] | None = None
         self._layout: FileLayout | None = None
         self._split: tuple[PartSet, Mapping[FileLayout | None, PartSet]] | None = None
@@ -260,16 +272,18 @@ class ScanSource(FileSource):
                 together.setdefault(values, FileGroup(values, [])).files.append(file)
             return list(together.values())
         numbers = self._numbers(parts)
+        if self._begins is not None:
+            return _lined_up(files, told, [(number, self._begins[number]) for number in numbers])
         batch: list[tuple[str, ...]] = [()] * len(files)
         if self._branch is Branch.MERGE:
             batch = [_time_and_diff(times) for times in parts.columns[TIMES].to_pylist()]
-        rows, positions = parts.rows.to_pylist(), parts.positions if self.partitions else {}
+        rows, positions = parts.rows.to_pylist(), parts.positions
         groups = []
         for own in _bundles(list(zip(batch, told, strict=True)), rows, positions):
             held = {at: positions[number] for at, number in enumerate(own) if number in positions}
             bits = lay_out([numbers[at] for at in own], [rows[at] for at in own], held) if held else None
-            values = *batch[own[0]], *((bits,) if self.partitions else ()), *told[own[0]]
-            groups.append(FileGroup(values, [files[at] for at in own], [numbers[at] for at in own]))
+            shared: tuple[object, ...] = (bits, *batch[own[0]], *told[own[0]])
+            groups.append(FileGroup(shared, [files[at] for at in own], [(numbers[at],) for at in own]))
         return groups
 
     def _numbers(self, parts: PartSet) -> list[int]:
@@ -305,10 +319,11 @@ class SnapshotSource(ScanSource):
         parts = branch.parts(plan)
         self._live = np.flatnonzero(parts.mask)
         if branch in {Branch.TAKEN, Branch.LOCATED} and parts:
-            data = lay_out(range(len(parts)), parts.rows.to_pylist(), parts.positions)
-            if len(data) <= _MOST_IN_PLAN:
-                self.leave_out = leaving_in_plan(gateway, data)
-                self.partitions = ()
+            bits = OneSet.of(parts.rows.to_pylist(), parts.positions)
+            if bits.size <= _MOST_IN_PLAN:
+                self.leave_out = leaving_in_plan(gateway, bits)
+                self.partitions = (field_json(NUMBER, "long"), field_json(BEGIN, "long"))
+                self._begins = bits.begins
 
     @property
     def chunks(self) -> ChunkReader:
@@ -363,6 +378,21 @@ class SnapshotSource(ScanSource):
     def origin(self) -> TableOrigin:
         """Return the table of the snapshot."""
         return self.origin_in(self._plan.state)
+
+
+def _lined_up(
+    files: Sequence[tuple[str, int]],
+    told: Sequence[tuple[object, ...]],
+    numbers: Sequence[tuple[int, int]],
+) -> list[FileGroup]:
+    """Put the files together that are told the same."""
+    together: dict[tuple[object, ...], list[int]] = {}
+    for at, values in enumerate(told):
+        together.setdefault(values, []).append(at)
+    return [
+        FileGroup(values, [files[at] for at in own], [numbers[at] for at in own])
+        for values, own in together.items()
+    ]
 
 
 def _bundles(

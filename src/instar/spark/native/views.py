@@ -12,9 +12,8 @@ from __future__ import annotations
 import itertools
 import threading
 import warnings
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any, ClassVar, Final
-from weakref import WeakKeyDictionary, WeakValueDictionary, ref
+from weakref import WeakValueDictionary, ref
 
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
@@ -22,7 +21,7 @@ from instar.errors import ReaderFencedError, UsageError
 from instar.schema import Schema, check_reader, spark_json
 from instar.spark.native.file_index import FileSource, Keeper, Listing, PartIndex
 from instar.spark.native.gateway import gateway_of
-from instar.spark.native.java import compile_class
+from instar.spark.native.java import compiled_object
 from instar.spark.native.names import by_column_name, column_name, widened_decimals
 from instar.spark.native.relation import make_relation, physical_json, struct_json
 from instar.spark.native.relay import relayed
@@ -240,18 +239,9 @@ class _Answers:
         implements: ClassVar = ["java.util.function.BiFunction"]
 
 
-_rules: WeakKeyDictionary[Any, Any] = WeakKeyDictionary()
-_lock = threading.Lock()
-
-
 def _install_rule(gateway: Gateway) -> None:
     """Have the session of a gateway replace views in its queries."""
-    with _lock:
-        views = _rules.get(gateway.py4j)
-        if views is None:
-            source = files(__package__).joinpath("views.java").read_text()
-            made = compile_class(gateway.py4j, source, "instar.views.Views")
-            views = _rules[gateway.py4j] = made(_OPTION, _Answers(gateway))
+    views = compiled_object(gateway.py4j, "views.java", "instar.views.Views", _OPTION, _Answers(gateway))
     views.install(gateway.session)
 
 

@@ -11,7 +11,7 @@ from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 from instar.parts import DIFF
 from instar.schema import format_path
-from instar.spark.native.located import PART, ROW, located_frame, positions_of
+from instar.spark.native.located import located_frame, positions_of, proved_parts
 from instar.spark.native.scan import snapshot_frame
 from instar.spark.problems import expression_errors
 from instar.spark.write.incoming import incoming_schema, named_as
@@ -43,9 +43,8 @@ def delete_rows(spark: SparkSession, services: Services, log: TableLog, where: s
     def retraction(pin: Pin) -> RowChange:
         state = pin.state
         plan = plan_snapshot(services.chunks, state, resolve_reader(state, None, None), None)
-        located = located_frame(spark, services, plan, pin)
-        gone = located.where(where).select(PART, ROW)
-        return _taking(positions_of(gone, plan), spark, services, plan, pin, lambda frame: frame.where(where))
+        positions = _find(spark, services, plan, pin, where)
+        return _taking(positions, spark, services, plan, pin, lambda frame: frame.where(where))
 
     with expression_errors():
         return change_rows(services, log, "delete from", retraction)
@@ -62,8 +61,7 @@ def overwrite_frame(services: Services, log: TableLog, data: DataFrame, where: s
         added = named_as(data, state.history.latest).withColumn(DIFF, F.lit(1).cast("long"))
         if where is None:
             return _taking(all_positions(plan), spark, services, plan, pin, lambda frame: frame, added)
-        gone = located_frame(spark, services, plan, pin).where(where).select(PART, ROW)
-        positions = positions_of(gone, plan)
+        positions = _find(spark, services, plan, pin, where)
         return _taking(positions, spark, services, plan, pin, lambda frame: frame.where(where), added)
 
     with expression_errors():
@@ -112,6 +110,18 @@ def upsert_frame(
 
     spark = data.sparkSession
     return change_rows(services, log, "upsert into", replacement)
+
+
+def _find(
+    spark: SparkSession, services: Services, plan: SnapshotPlan, pin: Pin, where: str
+) -> dict[Place, BitMap]:
+    """Find the rows that a condition is true for; a part is not opened where that is proved of every row."""
+    proved = proved_parts(spark, services, plan, pin, where)
+    whole = all_positions(plan._replace(scan=plan.scan.keep(proved)))
+    if proved.all():
+        return whole
+    rest = plan._replace(scan=plan.scan.keep(~proved))
+    return whole | positions_of(located_frame(spark, services, rest, pin).where(where), rest)
 
 
 def _taking(
