@@ -455,6 +455,23 @@ def test_r22_what_was_judged_is_remembered_by_pair_and_rules() -> None:
     assert judge.asked == 2 + 2 + 3
     assert len(_evolver(world).load().verdicts) == 3  # those for other targets are of no use any more
 
+    class Noticing(Counting):
+        """A judge that notices everything, and counts."""
+
+        rules = "strict"
+
+        def judge(self, old: Schema, new: Schema) -> TableJudgement:
+            """Count, and notice."""
+            super().judge(old, new)
+            return TableJudgement(compatible=False)
+
+    noticing, stamped = Noticing(), 0
+    stream.evolve(f"{NOTED}, more string, yet string", version="v0.0.4")
+    while not isinstance((step := _evolver(world, f"e{stamped}", judge=noticing, batch=1).step())[1], Rest):
+        stamped += step[0].stamped
+        world.clock.now += HOUR  # another one takes the lead
+    assert stamped > noticing.asked == len(_evolver(world).load().verdicts)
+
 
 def test_every_line_of_the_list_has_a_test() -> None:
     """The list in the design note and the tests here have the same numbers."""
