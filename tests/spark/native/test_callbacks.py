@@ -6,6 +6,7 @@ import select
 import socket
 import struct
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -15,6 +16,7 @@ from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
 from py4j.protocol import Py4JError
 
 from instar.spark.native import callbacks
+from instar.spark.native.gateway import gateway_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -76,6 +78,28 @@ def test_whoever_connects_and_goes_at_once_ends_nothing(spark: SparkSession, sto
             assert select.select([accepted], [], [], 60)[0], "the end of the connection is not known"
             caretaker._connect(accepted, stream)
     assert table.read(spark).groupBy("k").count().count() == 2
+
+
+def test_threads_that_begin_together_make_one_gateway(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two would each start a server for calls of the JVM, and the caretaker would look after only one."""
+    made: list[object] = []
+    begun = threading.Barrier(8)
+
+    class Slow:
+        def __init__(self, session: object) -> None:
+            made.append(session)
+            threading.Event().wait(0.2)  # long enough for others to come in, if they could
+
+    def begin(session: Any) -> object:  # noqa: ANN401 -- not a session
+        begun.wait(60)
+        return gateway_of(session)
+
+    monkeypatch.setattr("instar.spark.native.gateway.Gateway", Slow)
+    session = Slow.__new__(Slow)
+    with ThreadPoolExecutor(8) as pool:
+        found = set(pool.map(begin, [session] * 8))
+    assert made == [session]
+    assert len(found) == 1
 
 
 def test_a_caretaker_ends_with_its_server(spark: SparkSession) -> None:

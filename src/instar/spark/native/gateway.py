@@ -6,6 +6,7 @@ sent at once.
 
 from __future__ import annotations
 
+import threading
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -188,11 +189,17 @@ class Gateway:
 
 
 _gateways: WeakKeyDictionary[SparkSession, Gateway] = WeakKeyDictionary()
+_lock = threading.RLock()
 
 
 def gateway_of(spark: SparkSession) -> Gateway:
-    """Return the gateway of a session, made once."""
-    found = _gateways.get(spark)
-    if found is None:
-        found = _gateways[spark] = Gateway(spark)
-    return found
+    """Return the gateway of a session, made once.
+
+    One at a time: the first of a JVM starts the server that takes its calls, and PySpark does not look
+    whether another thread is about to. Of two servers, the connections of one would never be closed.
+    """
+    with _lock:
+        found = _gateways.get(spark)
+        if found is None:
+            found = _gateways[spark] = Gateway(spark)
+        return found
