@@ -14,6 +14,7 @@ import pyarrow as pa
 from pyroaring import BitMap
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
+from instar.errors import InstarError
 from instar.spark.native.filters import Filters
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
@@ -22,6 +23,7 @@ from instar.spark.native.scan_source import Branch, SnapshotSource
 from instar.spark.workers import collect, map_in_arrow
 from instar.state.retractions import encode_bitmap
 from instar.table.read.audit import Skipping
+from instar.table.read.filter import Filter
 from instar.table.read.locate import certain_parts
 from instar.table.read.pruning import Condition
 
@@ -70,7 +72,7 @@ def proved_parts(spark: SparkSession, services: Services, plan: SnapshotPlan, pi
     fields = plan.reader.schema.fields
     source = SnapshotSource(gateway, services, Branch.SCAN, fields, {}, plan, pin)
     nothing = np.zeros(len(plan.scan), dtype=bool)
-    if source.policy(plan).mode is not Skipping.ON:
+    if source.policy(plan).mode is not Skipping.ON or not _may_be_proved(services, plan, where):
         return nothing
     frame = show(parts_frame(spark, _label(plan), fields, source), fields).where(where)
     conditions = _conditions(frame._jdf.queryExecution().optimizedPlan())  # noqa: SLF001 -- nothing public
@@ -80,6 +82,15 @@ def proved_parts(spark: SparkSession, services: Services, plan: SnapshotPlan, pi
     texts = [own.toJSON() for own in conditions]
     read = Filters.told(gateway, gateway.seq(conditions), texts, zone).read(fields)
     return certain_parts(services.chunks, plan.state, Condition(read))[plan.scan.mask]
+
+
+def _may_be_proved(services: Services, plan: SnapshotPlan, where: str) -> bool:
+    """Whether it is worth asking what Spark understands: it takes longer than to look at the text."""
+    try:
+        condition = Filter.parse(where, plan.state.history.latest, services.clock()).condition
+    except InstarError:
+        return False
+    return bool(certain_parts(services.chunks, plan.state, condition)[plan.scan.mask].any())
 
 
 def _conditions(plan: Any) -> list[Any] | None:  # noqa: ANN401 -- a plan and expressions of Spark's
