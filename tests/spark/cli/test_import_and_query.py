@@ -78,6 +78,26 @@ def test_text_takes_the_types_of_the_table(lake: str, tmp_path: Path) -> None:
     assert len(answer("query", "select * from t", *where)) == 3
 
 
+def test_directories_with_values_in_their_names_are_read_with_these(lake: str, tmp_path: Path) -> None:
+    """Spark reads them, with our types; two quotes inside quotes are one, and no column is lost."""
+    where = ("--store", lake)
+    for day, text in ((1, '"say ""hi"", twice",1.5'), (2, "C:\\dir,2")):
+        (tmp_path / "in" / f"day={day}").mkdir(parents=True)
+        (tmp_path / "in" / f"day={day}" / "x.csv").write_text(f"said,n\n{text}\n", encoding="utf-8")
+    assert answer("import", f"{tmp_path}/in", "-f", "csv", "-t", "t", "--create", *where)["rows"] == 2
+    assert answer("query", "select * from t order by day", *where) == [
+        {"said": 'say "hi", twice', "n": 1.5, "day": 1},
+        {"said": "C:\\dir", "n": 2.0, "day": 2},
+    ]
+    (tmp_path / "in" / "day=2" / "x.csv").write_text("said,n\nno,NA\n", encoding="utf-8")
+    assert "'NA' is not of its type double" in error(
+        "import", f"{tmp_path}/in", "-f", "csv", "-t", "t", *where
+    )
+    assert "not below directories" in error(
+        "import", f"{tmp_path}/in", "-f", "csv", "-t", "t", "--null", "NA", *where
+    )
+
+
 def test_new_columns_need_leave(lake: str, tmp_path: Path) -> None:
     """A column that the table has not is refused, or with --evolve added."""
     where = ("--store", lake)

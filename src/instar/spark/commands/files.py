@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 __all__ = ["naming_misfits", "read_files"]
 
 _STRICT: Final = {"mode": "FAILFAST"}
-_CSV: Final = {"header": "true", "enforceSchema": "false"}
+_CSV: Final = {"header": "true", "enforceSchema": "false", "escape": '"'}
+"""A quote inside quotes is written twice, as everywhere but in Spark."""
 _RECORD: Final = "_instar_record"
 _FILE: Final = "_instar_file"
 
