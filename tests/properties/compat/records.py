@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from google.protobuf import message_factory
 from google.protobuf.descriptor import FieldDescriptor
 from hypothesis import strategies as st
 
@@ -36,7 +37,7 @@ def records(draw: st.DrawFn, kind: type[Message]) -> Message:
             for key in draw(st.lists(st.sampled_from(["", "k", "q"]), max_size=2)):
                 target[key] = draw(st.sampled_from([0, 5, -1]))
         elif field.message_type is not None:
-            inner = type(target) if not field.is_repeated else type(target.add())
+            inner = message_factory.GetMessageClass(field.message_type)
             for it in draw(st.lists(records(inner), min_size=1, max_size=2)):
                 (target.add() if field.is_repeated else target).CopyFrom(it)
         elif field.is_repeated:
