@@ -198,8 +198,11 @@ class _Resolution:
         readers = new if isinstance(new, list) else [new]
         for branch in old if isinstance(old, list) else [old]:
             tries = [[*_Resolution(None, None).with_names(self).resolve(branch, it, path)] for it in readers]
-            best = min(tries, key=lambda found: max((_rank(it.wire) for it in found), default=0))
-            if max((_rank(it.wire) for it in best), default=0) == _UNSAFE and len(readers) > 1:
+            best = min(tries, key=_worst)
+            # Libraries differ: some take the first branch that may fit, others the one that fits exactly.
+            first = next((found for found in tries if _worst(found) < _UNSAFE), best)
+            best = first if _worst(first) > _worst(best) else best
+            if _worst(best) == _UNSAFE and len(readers) > 1:
                 name = branch if isinstance(branch, str) else branch.get("name", branch["type"])
                 why = f"no branch of the new union takes {name}"
                 best = [Difference(path, f"branch lost: {name}", wire=unsafe(why))]
@@ -269,6 +272,10 @@ class _Resolution:
 
 
 _UNSAFE: Final = 2
+
+
+def _worst(found: list[Difference]) -> int:
+    return max((_rank(it.wire) for it in found), default=0)
 
 
 def _rank(ruling: Ruling | None) -> int:
