@@ -15,7 +15,7 @@ import pytest
 from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
 from py4j.protocol import Py4JError
 
-from instar.spark.native import callbacks
+from instar.spark.native import callbacks, java
 from instar.spark.native.gateway import gateway_of
 
 if TYPE_CHECKING:
@@ -123,7 +123,7 @@ def test_without_a_compiler_queries_run_and_a_warning_says_what_to_set(
     """A Spark that has none of what the caretaker takes is used without it."""
     gateway: Any = spark.sparkContext._gateway
     assert callbacks.why_untended(gateway) is None
-    monkeypatch.setattr(callbacks, "_COMPILER", "org.codehaus.nowhere.SimpleCompiler")
+    monkeypatch.setattr(java, "_COMPILER", "org.codehaus.nowhere.SimpleCompiler")
     monkeypatch.setattr(callbacks, "_caretakers", WeakKeyDictionary())
     with pytest.warns(UserWarning, match=r"ClassNotFoundException.*start them with spark\.sql"):
         callbacks.tend_callbacks(gateway)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import math
+import time
 from concurrent.futures import ThreadPoolExecutor
 from decimal import Decimal
 from random import Random
@@ -124,4 +125,8 @@ def test_threads_stay_few(tables: SparkSession, way: str) -> None:
     with ThreadPoolExecutor(50) as pool:
         found = list(pool.map(lambda at: tables.sql(query.format(at % 3)).collect()[0][0], range(50)))
     assert found == [expected[at % 3] for at in range(50)]
+    for _ in range(600):  # connections that wait are closed by and by
+        if active_count() <= before + 3 * MOST_IDLE:
+            break
+        time.sleep(0.1)
     assert active_count() <= before + 3 * MOST_IDLE

@@ -24,6 +24,8 @@ from py4j.clientserver import ClientServerConnection, PythonServer
 from py4j.java_gateway import JavaObject, post_server_shutdown
 from py4j.protocol import Py4JError
 
+from instar.spark.native.java import compile_class, construct
+
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
@@ -65,8 +67,6 @@ public class InstarIdleConnections {
     }
 }
 """
-_COMPILER: Final = "org.codehaus.janino.SimpleCompiler"
-"""What Spark compiles its queries with."""
 _POOLS: Final = ("shuffleExchange", "broadcastExchange", "subquery", "resultQueryStage")
 
 
@@ -157,12 +157,7 @@ class _Caretaker:
         no_types = gateway.new_array(gateway.jvm.java.lang.Class, 0)
         self._get_connection = self._client.getClass().getDeclaredMethod("getConnection", no_types)
         self._get_connection.setAccessible(True)
-        find_class = gateway.jvm.java.lang.Class.forName
-        compiler = find_class(_COMPILER).getDeclaredConstructor(no_types).newInstance(self._nothing)
-        compiler.setParentClassLoader(client_class.getClassLoader())
-        compiler.cook(_CLOSER)
-        closer = compiler.getClassLoader().loadClass("InstarIdleConnections")
-        self._closer = closer.getDeclaredConstructor(no_types).newInstance(self._nothing)
+        self._closer = construct(gateway, compile_class(gateway, _CLOSER, "InstarIdleConnections"))
         self._calls: WeakKeyDictionary[ClientServerConnection, _Calls] = WeakKeyDictionary()
         self._unused = _Unused(self._calls)
         self._many = threading.Event()

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 from functools import cached_property, partial
-from itertools import accumulate
+from itertools import accumulate, chain, repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -43,13 +43,24 @@ class Filters:
     def __init__(self, gateway: Gateway, *sequences: Any) -> None:  # noqa: ANN401 -- Scala sequences
         self._gateway = gateway
         self._sequences = sequences
+        self._modes: Sequence[Mapping[str, Sequence[str]]] = ()
         self._read: tuple[tuple[tuple[str, int], ...], Expression] | None = None
 
     @classmethod
-    def told(cls, gateway: Gateway, sequence: Any, texts: Sequence[str], zone: str) -> Filters:  # noqa: ANN401
-        """Return conditions that Spark has printed already, in the time zone of their query."""
+    def told(
+        cls,
+        gateway: Gateway,
+        sequence: Any,  # noqa: ANN401 -- a Scala sequence
+        texts: Sequence[str],
+        zone: str,
+        modes: Sequence[Mapping[str, Sequence[str]]] = (),
+    ) -> Filters:
+        """Return conditions that Spark has printed already, in the time zone of their query.
+
+        `modes` have what arithmetic of each does on overflow, and its type, by the position of the node.
+        """
         made = cls(gateway, sequence)
-        made._texts, made._zone = list(texts), zone
+        made._texts, made._zone, made._modes = list(texts), zone, modes
         return made
 
     @cached_property
@@ -77,8 +88,8 @@ class Filters:
 
     def _read_all(self, named: Mapping[str, Field]) -> Expression:
         read = [
-            parse_catalyst(text, named, self._zone, _lost(partial(self._expression, at), text))
-            for at, text in enumerate(self._texts)
+            parse_catalyst(text, named, self._zone, _lost(partial(self._expression, at), text, modes))
+            for at, (text, modes) in enumerate(zip(self._texts, chain(self._modes, repeat({})), strict=False))
         ]
         if not read:
             return Literal(value=True, type=BOOLEAN)
@@ -93,14 +104,19 @@ class Filters:
         return self._gateway.time_zone()
 
 
-def _lost(root: Callable[[], Any], text: str) -> Mapping[int, Mapping[str, Any]]:
-    """Ask for what Spark does not print, by the position of the node in the JSON."""
+def _lost(
+    root: Callable[[], Any], text: str, modes: Mapping[str, Sequence[str]]
+) -> Mapping[int, Mapping[str, Any]]:
+    """Ask for what Spark does not print, by the position of the node in the JSON; `modes` are known."""
     nodes = json.loads(text)
     questions = [_asked(node) for node in nodes]
+    found: dict[int, Mapping[str, Any]] = {}
+    for at, (mode, type_) in ((int(at), known) for at, known in modes.items()):
+        if questions[at] is _arithmetic:
+            found[at], questions[at] = {"evalMode": mode, "resultType": json.loads(type_)}, None
     ends = _ends(nodes)
     # How much is wanted of all nodes before each: going only where something is.
     wanted = list(accumulate((question is not None for question in questions), initial=0))
-    found: dict[int, Mapping[str, Any]] = {}
     waiting = [(root(), 0)] if wanted[-1] else []
     while waiting:
         expression, at = waiting.pop()

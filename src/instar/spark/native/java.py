@@ -4,37 +4,47 @@ from __future__ import annotations
 
 import threading
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
-__all__ = ["compiled_object"]
+__all__ = ["compile_class", "compiled_object", "construct"]
 
+_COMPILER: Final = "org.codehaus.janino.SimpleCompiler"
 _lock = threading.Lock()
 _known: WeakKeyDictionary[JavaGateway, dict[str, Any]] = WeakKeyDictionary()
 
 
 def compiled_object(gateway: JavaGateway, file: str, name: str, *arguments: object) -> Any:  # noqa: ANN401
-    """Return the object that a JVM has of a class in a file beside this one.
-
-    What is in the file is compiled on first use, and the object made by the class's only constructor.
-    """
+    """Return the object that a JVM has of a class in a file beside this one, made on first use."""
     with _lock:
         known = _known.setdefault(gateway, {})
         if name not in known:
-            known[name] = _make(gateway, file, name, arguments)
+            made = compile_class(gateway, files(__package__).joinpath(file).read_text(), name)
+            known[name] = construct(gateway, made, *arguments)
         return known[name]
 
 
-def _make(gateway: JavaGateway, file: str, name: str, arguments: tuple[object, ...]) -> Any:  # noqa: ANN401
-    jvm = gateway.jvm
-    compiler = jvm.org.codehaus.janino.SimpleCompiler()
-    compiler.setParentClassLoader(jvm.java.lang.Class.forName("org.apache.spark.SparkConf").getClassLoader())
-    compiler.cook(files(__package__).joinpath(file).read_text())
-    (constructor,) = compiler.getClassLoader().loadClass(name).getConstructors()
-    given = jvm.java.util.ArrayList()  # an array takes no object of Python's
+def compile_class(gateway: JavaGateway, source: str, name: str) -> Any:  # noqa: ANN401 -- a Java class
+    """Compile a text of Java, and return one of its classes; `Py4JError` says why it cannot be had."""
+    find = gateway.jvm.java.lang.Class.forName
+    none = gateway.new_array(gateway.jvm.java.lang.Class, 0)
+    compiler = (
+        find(_COMPILER)
+        .getDeclaredConstructor(none)
+        .newInstance(gateway.new_array(gateway.jvm.java.lang.Object, 0))
+    )
+    compiler.setParentClassLoader(find("org.apache.spark.SparkConf").getClassLoader())
+    compiler.cook(source)
+    return compiler.getClassLoader().loadClass(name)
+
+
+def construct(gateway: JavaGateway, java_class: Any, *arguments: object) -> Any:  # noqa: ANN401 -- Java objects
+    """Return an object of a class that has one constructor."""
+    given = gateway.jvm.java.util.ArrayList()  # an array takes no object of Python's
     for argument in arguments:
         given.add(argument)
+    (constructor,) = java_class.getConstructors()
     return constructor.newInstance(given.toArray())

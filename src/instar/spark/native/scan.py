@@ -6,12 +6,14 @@ consolidated are read with their times and diffs and added up.
 
 from __future__ import annotations
 
+import threading
 from functools import reduce
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
+from instar.errors import UsageError
 from instar.schema import field_name
 from instar.spark.native.adding import add_up
 from instar.spark.native.gateway import gateway_of
@@ -19,6 +21,7 @@ from instar.spark.native.names import column_name, widened_decimals
 from instar.spark.native.relation import field_json, parts_frame, show
 from instar.spark.native.scan_source import Branch, SnapshotSource
 from instar.spark.native.settle import settle_on_spark
+from instar.spark.native.stand_ins import Replacement, StandIn, stand_in_frame
 from instar.spark.planner.table import is_planned, planned_frame
 
 if TYPE_CHECKING:
@@ -27,14 +30,15 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
     from instar.schema import Field
-    from instar.spark.native.file_index import FileSource
+    from instar.spark.native.file_index import FileSource, TableOrigin
+    from instar.spark.native.gateway import Gateway
     from instar.spark.native.scan_source import ScanSource
     from instar.state import ConfigValue
     from instar.table import Services
     from instar.table.log.pin import Pin
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["later_frame", "plan_frame", "scan_frame", "snapshot_frame"]
+__all__ = ["later_frame", "plan_frame", "plan_of", "scan_frame", "snapshot_frame"]
 
 _BATCH_TS: Final = "_batch_ts"
 _BATCH_DIFF: Final = "_batch_diff"
@@ -53,7 +57,59 @@ def snapshot_frame(
     def source(branch: Branch, read: Sequence[Field]) -> SnapshotSource:
         return SnapshotSource(gateway_of(spark), services, branch, read, options or {}, settled, pin)
 
+    if settled.scan.partly.any() and not settled.merge:
+        answering = source(Branch.COUNTED, settled.reader.schema.fields)
+        if is_planned(spark, answering):
+            return stand_in_frame(spark, _Less(gateway_of(spark), settled, source))
     return plan_frame(spark, settled, source)
+
+
+class _Less(StandIn):
+    """A snapshot less rows that are retracted by position, which metadata may answer for as a whole."""
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        plan: SnapshotPlan,
+        source: Callable[[Branch, Sequence[Field]], SnapshotSource],
+    ) -> None:
+        fields = plan.reader.schema.fields
+        label = f"{_label(plan)} ({len(plan.scan)} parts)"
+        super().__init__(gateway, label, fields, widened_decimals(plan.state.history, fields))
+        self._plan = plan
+        self._source = source
+        self._origin = source(Branch.COUNTED, fields).origin()
+        self._made: Any = None  # knows nothing of this one, so that both end together
+        self._lock = threading.Lock()
+
+    def size(self) -> int:
+        """Return the size of all files of the snapshot."""
+        return self._plan.scan.bytes
+
+    def origin(self) -> TableOrigin:
+        """Return the table of the snapshot."""
+        return self._origin
+
+    def replacement(self, query: str, columns: Sequence[str], *, aggregated: bool) -> Replacement:  # noqa: ARG002 -- all read the same
+        """Return the scans that the snapshot is made of."""
+        if not set(columns) <= set(self.named):
+            raise UsageError(
+                f"a snapshot of `{self._plan.state.name}` has no column `_metadata`, because rows were "
+                "retracted: read it without that"
+            )
+        with self._lock:
+            if self._made is None:
+                self._made = plan_of(plan_frame(self.gateway.spark, self._plan, self._source))
+        return Replacement(self._made, self.answering(self._plan, self._source) if aggregated else None)
+
+
+def plan_of(frame: DataFrame) -> Any:  # noqa: ANN401 -- a Java object
+    """Return the plan of a frame."""
+    return frame._jdf.queryExecution().analyzed()  # noqa: SLF001 -- PySpark has no public way to it
+
+
+def _label(plan: SnapshotPlan) -> str:
+    return f"instar:/{plan.state.name}@{plan.state.seqno}"
 
 
 def plan_frame(
@@ -61,7 +117,7 @@ def plan_frame(
 ) -> DataFrame:
     """Return the rows of a plan, from sources of its parts in each branch that it has."""
     fields = plan.reader.schema.fields
-    label = f"instar:/{plan.state.name}@{plan.state.seqno}"
+    label = _label(plan)
     history = plan.state.history
     widened = widened_decimals(history, (*fields, *history.latest.fields))
     whole, taken = (len(branch.parts(plan)) for branch in (Branch.SCAN, Branch.TAKEN))

@@ -11,7 +11,7 @@ from copy import copy
 from enum import Enum
 from functools import cached_property
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
@@ -95,12 +95,14 @@ class Branch(Enum):
     """With their times and diffs, to be added up."""
     LOCATED = "located"
     """With their numbers, so that rows can be found again: all that are not added up."""
+    COUNTED = "counted"
+    """Not at all: what metadata has of all that are not added up."""
 
     def parts(self, plan: SnapshotPlan) -> PartSet:
         """Return the parts of a plan that are read this way."""
         if self is Branch.MERGE:
             return plan.merge
-        if self is Branch.LOCATED:
+        if self in {Branch.LOCATED, Branch.COUNTED}:
             return plan.scan
         untouched, partly = plan.scan.apart
         return untouched if self is Branch.SCAN else partly
@@ -300,9 +302,6 @@ def table_origin(services: Services, state: TableState, fields: Sequence[Field])
 class SnapshotSource(ScanSource):
     """The parts of a snapshot: every query reads the same."""
 
-    plannable: ClassVar[bool] = True
-    """Whether Spark's planner may know the scan, which then asks for parts and not for `files`."""
-
     def __init__(
         self,
         gateway: Gateway,
@@ -335,6 +334,11 @@ class SnapshotSource(ScanSource):
         """What is read."""
         return self._plan
 
+    @property
+    def is_tried(self) -> bool:
+        """Whether this is only asked for an answer, and another one read if it has none."""
+        return self._branch is Branch.COUNTED
+
     @cached_property
     def identity(self) -> str:
         """What tells these parts from those of other sources; the same for equal ones, if they are few."""
@@ -351,11 +355,15 @@ class SnapshotSource(ScanSource):
 
     def files(self, filters: Filters) -> Listing:
         """Return the files of the snapshot that a query with these filters reads."""
-        self.check_pin()
+        self.check()
         return Listing(self.select(self._plan, filters))
 
-    def check_pin(self) -> None:
-        """Raise if the lease on the files was lost, and some of them with it."""
+    def check_fence(self) -> None:
+        """Raise if the schema can no longer be honoured: that of a snapshot always can."""
+
+    def check(self) -> None:
+        """Raise if the files can no longer be read: the lease on them was lost, and some of them with it."""
+        self.check_fence()
         if isinstance(self._pin, Pin) and self._layout is None:
             self._pin.check_files(self._services.blob, self._parts(self._plan).keys)
 

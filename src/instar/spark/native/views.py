@@ -1,33 +1,30 @@
 """Views that follow their tables: every query reads the state that is current when it is planned.
 
-The plan of a view has one relation, which stands for the table. While Spark optimises a query, a rule
-(`views.java`) replaces it by the state of that moment: by a plain scan where nothing is retracted, or by the
-plan of a snapshot. All parts of one query read one state of a table, and hold it until Spark forgets the
-query's plan. The schema is the one that a table had when its view was made, and is checked again in each
-state; where some of it can no longer be honoured, what counts are the columns that a query reads.
+A view stands for its table (`stand_ins.py`), and becomes the state of that moment: a plain scan where nothing
+is retracted, or the plan of a snapshot. All parts of one query read one state of a table, and hold it until
+Spark forgets the query's plan. The schema is the one that a table had when its view was made, and is checked
+again in each state; where some of it can no longer be honoured, the columns that a query reads count.
 """
 
 from __future__ import annotations
 
-import itertools
 import threading
 import warnings
-from typing import TYPE_CHECKING, Any, ClassVar, Final
+from typing import TYPE_CHECKING
 from weakref import WeakValueDictionary, ref
 
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 from instar.errors import ReaderFencedError, UsageError
 from instar.schema import Schema, check_reader, spark_json
-from instar.spark.native.file_index import FileSource, Keeper, Listing, PartIndex
+from instar.spark.native.file_index import Keeper, Listing, PartIndex
 from instar.spark.native.gateway import gateway_of
-from instar.spark.native.java import compiled_object
-from instar.spark.native.names import by_column_name, column_name, widened_decimals
-from instar.spark.native.relation import make_relation, physical_json, struct_json
-from instar.spark.native.relay import relayed
-from instar.spark.native.scan import plan_frame, scan_frame
+from instar.spark.native.names import widened_decimals
+from instar.spark.native.relation import make_relation, struct_json
+from instar.spark.native.scan import plan_frame, plan_of
 from instar.spark.native.scan_source import Branch, SnapshotSource, table_origin
 from instar.spark.native.settle import may_settle_here
+from instar.spark.native.stand_ins import Replacement, StandIn, stand_in_frame
 from instar.table.read.settle import settle
 from instar.table.read.snapshot import check_fence, plan_snapshot, resolve_reader
 
@@ -47,56 +44,32 @@ if TYPE_CHECKING:
 
 __all__ = ["following_frame", "make_view", "make_views"]
 
-_OPTION: Final = "instar.view"
-"""The option of a relation that says which view it stands for."""
-_numbers = itertools.count(1)
-_views: WeakValueDictionary[str, _View] = WeakValueDictionary()
-
 
 class _Held(Keeper):
     """One state of a table, and the lease on it: as long as a query needs it."""
 
     def __init__(self, pin: Pin) -> None:
         self.pin = pin
+        self.plans: dict[frozenset[int], SnapshotPlan] = {}
+        """What is read of it, by the fields that are read."""
         self.indexes: WeakValueDictionary[frozenset[int], PartIndex] = WeakValueDictionary()
-        """Those of plain scans, by the fields that are read."""
+        """Those of plain scans over files, by the fields that are read."""
 
 
-class _View(FileSource):
+class _View(StandIn):
     """One table, as one view sees it."""
 
     def __init__(self, gateway: Gateway, services: Services, log: TableLog) -> None:
         state = log.load()
-        self._gateway = gateway
         self._services = services
         self._log = log
         self._reader = resolve_reader(state, None, None)
         self._by_query: WeakValueDictionary[str, _Held] = WeakValueDictionary()
         self._latest: Callable[[], _Held | None] = lambda: None
         self._lock = threading.Lock()
-        self.widened = widened_decimals(state.history, self.fields)
-        physical = [physical_json(field, column_name(field.id, self.widened)) for field in self.fields]
-        self._schema = gateway.schema(struct_json(physical))
-        self.number = str(next(_numbers))
-        self.options: Mapping[str, str] = {_OPTION: self.number}
-        _views[self.number] = self
-
-    @property
-    def fields(self) -> Sequence[Field]:
-        """The fields that the view shows."""
-        return self._reader.schema.fields
-
-    @property
-    def label(self) -> str:
-        """What the scan is called in plans."""
-        return f"instar:/{self._log.name}"
-
-    def files(self, filters: Filters) -> Listing:  # noqa: ARG002 -- which these are does not matter
-        """Refuse: only a rule of the session can tell what a query reads."""
-        raise UsageError(
-            f"this session does not know the view of `{self._log.name}`, which another session made: "
-            "make one here, with instar.register or table.follow"
-        )
+        fields = self._reader.schema.fields
+        super().__init__(gateway, f"instar:/{log.name}", fields, widened_decimals(state.history, fields))
+        self._schema = self.schema()
 
     def size(self) -> int:
         """Return the size of the whole table, as of now."""
@@ -122,31 +95,36 @@ class _View(FileSource):
             self._latest = ref(held)
         return held
 
-    def answer(self, held: _Held, columns: Sequence[str]) -> Any:  # noqa: ANN401 -- a Java object
-        """Return what the view is in a state, for these columns: a relation over files, or a plan."""
-        named = by_column_name(self.fields)
-        reads = frozenset(named[name].id for name in columns if name in named)
+    def replacement(self, query: str, columns: Sequence[str], *, aggregated: bool) -> Replacement:
+        """Return what the view is in the state of a query, for these columns."""
+        held = self.held_by(query)
+        reads = frozenset(self.named[name].id for name in columns if name in self.named)
         known = held.indexes.get(reads)
         if known is not None:
-            return make_relation(self._gateway, known, self._schema)
-        plan = self._plan(held.pin.state, reads)
+            return Replacement(make_relation(self.gateway, known, self._schema))
+        plan = held.plans.get(reads) or self._plan(held.pin.state, reads)
+        held.plans[reads] = plan
 
         def source(branch: Branch, read: Sequence[Field]) -> SnapshotSource:
-            return _ViewSource(self, self._gateway, self._services, branch, read, plan, held, reads)
+            return _ViewSource(self, self._services, branch, read, plan, held, reads)
 
         scan = source(Branch.SCAN, self.fields)
+        only_fields = set(columns) <= set(self.named)
         if not plan.merge and not plan.scan.partly.any() and not scan.adopted():
-            index = held.indexes[reads] = PartIndex(self._gateway, self.label, struct_json(()), scan)
-            return make_relation(self._gateway, index, self._schema)
-        if not set(columns) <= set(named):
+            table = self.planned(scan, self.label) if only_fields else None
+            if table is not None:
+                return Replacement(table)
+            index = held.indexes[reads] = PartIndex(self.gateway, self.label, struct_json(()), scan)
+            return Replacement(make_relation(self.gateway, index, self._schema))
+        if not only_fields:
             raise UsageError(
                 f"a view of `{self._log.name}` has no column `_metadata`, because rows were retracted or "
                 "files adopted: read it without that"
             )
-        frame = plan_frame(self._gateway.spark, plan, source)
+        frame = plan_frame(self.gateway.spark, plan, source)
         if len(plan.reader.schema.fields) < len(self.fields):
             frame = self._complete(frame)
-        return frame._jdf.queryExecution().analyzed()  # noqa: SLF001 -- PySpark has no public way to it
+        return Replacement(plan_of(frame), self.answering(plan, source) if aggregated else None)
 
     def check(self, reads: frozenset[int]) -> None:
         """Raise if fields that a query reads can no longer be honoured."""
@@ -191,12 +169,9 @@ class _View(FileSource):
 class _ViewSource(SnapshotSource):
     """The parts that a query of a view reads; it is fenced until it has listed them."""
 
-    plannable = False
-
     def __init__(
         self,
         view: _View,
-        gateway: Gateway,
         services: Services,
         branch: Branch,
         fields: Sequence[Field],
@@ -204,45 +179,18 @@ class _ViewSource(SnapshotSource):
         held: _Held,
         reads: frozenset[int],
     ) -> None:
-        super().__init__(gateway, services, branch, fields, {}, plan, held.pin)
+        super().__init__(view.gateway, services, branch, fields, {}, plan, held.pin)
         self._view = view
         self._held = held
         self._reads = reads
 
+    def check_fence(self) -> None:
+        """Raise if a field that the query reads can no longer be honoured."""
+        self._view.check(self._reads)
+
     def files(self, filters: Filters) -> Listing:
         """Return the files that the query reads, held as long as Spark knows of them."""
-        self._view.check(self._reads)
         return Listing(super().files(filters).groups, self._held)
-
-
-class _Answers:
-    """What the rule asks: the relations of views in a query, and which columns of each are read."""
-
-    def __init__(self, gateway: Gateway) -> None:
-        self._gateway = gateway
-
-    @relayed
-    def apply(self, query: str, wanted: str) -> Any:  # noqa: ANN401 -- a Scala sequence
-        """Return what each relation is replaced by."""
-        made: dict[str, Any] = {}
-        held = []
-        for line in dict.fromkeys(wanted.splitlines()):
-            number, *columns = line.split(" ")
-            view = _views[number]
-            held.append(view.held_by(query))
-            made[line] = view.answer(held[-1], columns)
-        return self._gateway.seq([made[line] for line in wanted.splitlines()])
-
-    class Java:
-        """What the JVM takes this for."""
-
-        implements: ClassVar = ["java.util.function.BiFunction"]
-
-
-def _install_rule(gateway: Gateway) -> None:
-    """Have the session of a gateway replace views in its queries."""
-    views = compiled_object(gateway.py4j, "views.java", "instar.views.Views", _OPTION, _Answers(gateway))
-    views.install(gateway.session)
 
 
 def _is_same(one: TableState, other: TableState) -> bool:
@@ -251,10 +199,7 @@ def _is_same(one: TableState, other: TableState) -> bool:
 
 def following_frame(spark: SparkSession, services: Services, log: TableLog) -> DataFrame:
     """Return the rows of a table as of whenever they are asked for, under the schema of now."""
-    gateway = gateway_of(spark)
-    _install_rule(gateway)
-    view = _View(gateway, services, log)
-    return scan_frame(spark, view.label, view.fields, view, view.widened)
+    return stand_in_frame(spark, _View(gateway_of(spark), services, log))
 
 
 def make_views(spark: SparkSession, frames: Mapping[str, Callable[[SparkSession], DataFrame]]) -> list[str]:

@@ -85,9 +85,9 @@ class PartChoice(Numbered):
             return None  # metadata is not believed for more than skipping
         source = self._table.source
         if kind == "answer":
-            self._chosen.check()  # whether parts were rightly skipped, some of them
+            source.check_fence()
             fields = self._table.fields
-            return find_answers(
+            found = find_answers(
                 source.chunks,
                 source.plan.state,
                 self._chosen.parts,
@@ -95,13 +95,18 @@ class PartChoice(Numbered):
                 asked["groups"],
                 asked["functions"],
             )
+            if found is not None:  # check whether parts were rightly skipped, some of them
+                policy = self._table.policy(settings)
+                chosen = source.choose(source.plan, self._filters, policy=policy) if source.is_tried else None
+                (chosen or self._chosen).check()
+            return found
         return self._first(asked) if kind == "limit" else self._top(asked)
 
     def _files(self, settings: Mapping[str, str], *, listed: bool) -> str:
         """Check what is about to be read, and return it: paths and sizes by turns."""
         source = self._table.source
         source.check_session(settings)
-        source.check_pin()
+        source.check()
         self._chosen.check()
         if not listed:
             return ""
@@ -115,7 +120,8 @@ class PartChoice(Numbered):
         checks, told = [self._chosen.check], []
         for at, text in enumerate(texts):
             one = self._table.gateway.seq([live.apply(at)])
-            filters = Filters.told(self._table.gateway, one, [asked["filters"][at]], asked["zone"])
+            told_of = ([asked["filters"][at]], asked["zone"], [asked["modes"][at]])
+            filters = Filters.told(self._table.gateway, one, *told_of)
             before = len(chosen.parts)
             chosen = source.choose(source.plan, filters, chosen.parts, policy)
             checks.append(chosen.check)

@@ -15,6 +15,7 @@ from weakref import WeakKeyDictionary
 
 from py4j.protocol import Py4JError
 
+from instar.spark.native.java import compile_class, construct
 from instar.spark.native.relation import READ_OPTIONS
 from instar.spark.native.scan_source import SETTINGS
 
@@ -91,9 +92,8 @@ def _of_session(gateway: Gateway) -> Compiled:
     planner, missing = known
     if planner is None:
         return Compiled(None, missing)
-    constructor = planner.getConstructors()[0]
-    arguments = [gateway.session, gateway.java_map(READ_OPTIONS), gateway.java_list(SETTINGS)]
-    return Compiled(constructor.newInstance(gateway.array(gateway.jvm.java.lang.Object, arguments)), missing)
+    options, settings = gateway.java_map(READ_OPTIONS), gateway.java_list(SETTINGS)
+    return Compiled(construct(gateway.py4j, planner, gateway.session, options, settings), missing)
 
 
 def _compile(gateway: Gateway) -> tuple[Any | None, Mapping[Feature, str]]:
@@ -118,12 +118,8 @@ def _compile(gateway: Gateway) -> tuple[Any | None, Mapping[Feature, str]]:
     for name in (name for feature in missing for name in _INTERFACES[feature]):
         text = text.replace(f"import {name};\n", "")
     try:
-        compiler = gateway.jvm.org.codehaus.janino.SimpleCompiler()
-        loader = gateway.jvm.java.lang.Thread.currentThread().getContextClassLoader()
-        compiler.setParentClassLoader(loader)
-        compiler.cook(text)
-        return compiler.getClassLoader().loadClass(f"{package}.Planner"), missing
-    except (Py4JError, TypeError) as error:  # a package that is called: there is no such compiler
+        return compile_class(gateway.py4j, text, f"{package}.Planner"), missing
+    except Py4JError as error:
         why = str(error.args[0] if error.args else error).strip().splitlines()
         told = next(
             (line for line in why if "CompileException" in line), why[0] if why else "it does not say"

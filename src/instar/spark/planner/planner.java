@@ -26,13 +26,16 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.BinaryArithmetic;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
 import org.apache.spark.sql.connector.expressions.SortOrder;
+import org.apache.spark.sql.connector.expressions.Transform;
 import org.apache.spark.sql.connector.expressions.aggregate.AggregateFunc;
 import org.apache.spark.sql.connector.expressions.aggregate.Aggregation;
 import org.apache.spark.sql.connector.expressions.aggregate.Count;
@@ -67,7 +70,9 @@ import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetUtils;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.datasources.v2.FileTable;
+import org.apache.spark.sql.execution.datasources.v2.V2ScanRelationPushDown$;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters;
@@ -104,10 +109,13 @@ public class Planner {
         this.settings = (String[]) settings.toArray(new String[settings.size()]);
     }
 
-    /** Returns a frame over a table in one state; `identity` tells it from others, `python` chooses its parts. */
-    public Object frame(String name, String identity, String schema, BiFunction python, String number) {
-        PlannedTable table =
-            new PlannedTable(this, name, identity, (StructType) DataType.fromJson(schema), python, number);
+    /** Returns a table in one state; `identity` tells it from others, `python` chooses its parts. */
+    public PlannedTable table(String name, String identity, String schema, BiFunction python, String number) {
+        return new PlannedTable(this, name, identity, (StructType) DataType.fromJson(schema), python, number);
+    }
+
+    /** Returns a frame over a table. */
+    public Object frame(PlannedTable table) {
         return org.apache.spark.sql.classic.Dataset.ofRows(
             session, DataSourceV2Relation.create(table, NONE, NONE, CaseInsensitiveStringMap.empty(), NONE));
     }
@@ -153,14 +161,37 @@ public class Planner {
                 if (value != null) found.put(settings[i], value);
             }
             List texts = new ArrayList();
-            for (int i = 0; i < filters.size(); i++) texts.add(((Expression) filters.apply(i)).toJSON());
+            List modes = new ArrayList();
+            for (int i = 0; i < filters.size(); i++) {
+                Expression filter = (Expression) filters.apply(i);
+                Map own = new HashMap();
+                note(filter, 0, own);
+                texts.add(filter.toJSON());
+                modes.add(own);
+            }
             said.put("settings", found);
             said.put("zone", SQLConf.get().sessionLocalTimeZone());
             said.put("filters", texts);
+            said.put("modes", modes);
             return JSON.writeValueAsString(said);
         } catch (com.fasterxml.jackson.core.JsonProcessingException error) {
             throw new IllegalStateException(error);
         }
+    }
+
+    /** Notes what arithmetic does not print of itself: what it does on overflow, and its type; returns the next place. */
+    private static int note(Expression expression, int place, Map noted) {
+        if (expression instanceof BinaryArithmetic) {
+            List own = new ArrayList();
+            own.add(((BinaryArithmetic) expression).evalMode().toString());
+            own.add(expression.dataType().json());
+            noted.put(String.valueOf(place), own);
+        }
+        int next = place + 1;
+        for (int i = 0; i < expression.children().size(); i++) {
+            next = note((Expression) expression.children().apply(i), next, noted);
+        }
+        return next;
     }
 
     String question(String kind, Seq filters) {
@@ -175,7 +206,7 @@ public class Planner {
 }
 
 /** A table in one state: parts that are read as they are. Of a table of files, Spark can tell which they are. */
-class PlannedTable extends FileTable {
+class PlannedTable extends FileTable implements BiFunction {
     final Planner planner;
     final BiFunction python;
     final StructType schema;
@@ -196,9 +227,29 @@ class PlannedTable extends FileTable {
         this.number = number;
     }
 
+    /** Puts the table into a plan: as a relation with these columns, or in an aggregation that it may answer. */
+    public Object apply(Object kind, Object of) {
+        if (kind.equals("answer")) return answered((LogicalPlan) of);
+        return new DataSourceV2Relation(
+            this, (Seq) of, Planner.NONE, Planner.NONE, CaseInsensitiveStringMap.empty(), Planner.NONE);
+    }
+
+    /** Returns an aggregation over this table with its answer; null if metadata does not have it. */
+    private static LogicalPlan answered(LogicalPlan aggregation) {
+        LogicalPlan made = V2ScanRelationPushDown$.MODULE$.apply(aggregation);
+        LogicalPlan leaf = made;
+        while (!leaf.children().isEmpty()) leaf = (LogicalPlan) leaf.children().head();
+        boolean known = leaf instanceof DataSourceV2ScanRelation
+            && ((DataSourceV2ScanRelation) leaf).scan() instanceof Answer;
+        return known ? made : null;
+    }
+
     public PartitioningAwareFileIndex fileIndex() {
         return new PartFiles(planner, choose(Planner.NOTHING).files(planner));
     }
+
+    /** Has no partitions: for those of files, Spark would have all files listed. */
+    public Transform[] partitioning() { return new Transform[0]; }
 
     public Option inferSchema(Seq files) { return Option.apply(schema); }
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -38,7 +39,7 @@ if TYPE_CHECKING:
     from instar.spark.native.scan_source import SnapshotSource
     from instar.table.read.audit import Policy
 
-__all__ = ["PlannedTable", "is_planned", "planned_frame"]
+__all__ = ["PlannedTable", "is_planned", "planned_frame", "planned_table"]
 
 _SETTING: Final = "instar.planner"
 _AUTO: Final = "auto"
@@ -88,8 +89,10 @@ class PlannedTable(Numbered):
         asked = json.loads(question)
         if asked["kind"] == "apart":
             return " ".join(self._apart(asked["columns"], asked["settings"]))
-        filters = Filters.told(self.gateway, live, asked["filters"], asked["zone"])
+        filters = Filters.told(self.gateway, live, asked["filters"], asked["zone"], asked["modes"])
         policy = self.policy(asked["settings"])
+        if self.source.is_tried:  # what becomes of it is not known yet: checks are for what does
+            policy = replace(policy, sample=0)
         chosen = self.source.choose(self.source.plan, filters, policy=policy)
         proved = (
             bool(filters)
@@ -114,12 +117,12 @@ class PlannedTable(Numbered):
 
 
 def is_planned(spark: SparkSession, source: SnapshotSource) -> bool:
-    """Whether scans of a source are planned in this session: if it is asked for, and they can be."""
+    """Whether scans of a source are planned in this session: if they can be, and if it may."""
     gateway = gateway_of(spark)
     asked = gateway.settings([_SETTING]).get(_SETTING, _FILES)
     if asked not in (_AUTO, _FILES):
         raise UsageError(f"the Spark setting {_SETTING} cannot be {asked!r}: it is {_AUTO!r} or {_FILES!r}")
-    if asked == _FILES or not source.plannable or source.adopted():
+    if asked == _FILES or source.adopted():
         return False
     why = why_not(gateway)
     if why is not None:
@@ -135,6 +138,18 @@ def planned_frame(
     label: str,
 ) -> DataFrame:
     """Return a frame over columns as files have them; no filters on `widened` ones are pushed into files."""
+    planner: Any = compiled_planner(gateway_of(spark)).planner
+    return DataFrame(planner.frame(planned_table(spark, source, fields, widened, label)), spark)
+
+
+def planned_table(
+    spark: SparkSession,
+    source: SnapshotSource,
+    fields: Sequence[Field],
+    widened: frozenset[int],
+    label: str,
+) -> Any:  # noqa: ANN401 -- a Java object
+    """Return a table of Spark's with the columns that `planned_frame` has."""
     install()
     gateway = gateway_of(spark)
     if not gateway.settings([_MERGED]):
@@ -142,5 +157,4 @@ def planned_frame(
     named = {column_name(field.id, widened): field for field in fields}
     table = PlannedTable(gateway, source, named, label)
     schema = struct_json([physical_json(field, name) for name, field in named.items()])
-    made = table.planner.frame(label, source.identity, schema, table, table.number)
-    return DataFrame(made, spark)
+    return table.planner.table(label, source.identity, schema, table, table.number)

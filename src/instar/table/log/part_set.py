@@ -121,14 +121,21 @@ class PartSet:
         pairs = zip(places.column("batch").to_pylist(), places.column("ordinal").to_pylist(), strict=True)
         return [Place(batch, ordinal) for batch, ordinal in pairs]
 
+    @cached_property
+    def rows_left(self) -> pa.Array:
+        """How many rows each part has less those that are retracted by position."""
+        touched = np.flatnonzero(self.partly)
+        if self.retractions is None or not len(touched):
+            return self.rows
+        left = self.rows.to_numpy().copy()
+        left[touched] -= [self.retractions.rows(place) for place in self.places(touched)]
+        return pa.array(left, self.rows.type)
+
     @property
     def row_count(self) -> int:
         """How many rows the parts have together, less those that are retracted by position."""
-        gone = 0
-        if self.retractions is not None:
-            gone = sum(self.retractions.rows(self.place(int(at))) for at in np.flatnonzero(self.partly))
-        whole: int = pc.sum(self.rows).as_py() or 0
-        return whole - gone
+        count: int = pc.sum(self.rows_left).as_py() or 0
+        return count
 
     @property
     def positions(self) -> dict[int, BitMap]:

@@ -2,7 +2,8 @@
 
 No part is opened. An answer is given only if it is exact: bounds of numbers, dates and times are those of the
 rows; of a zero the sign is not known. Texts may have been cut: a short least one was not, but a greatest one
-may have been rounded up to something short.
+may have been rounded up to something short. Of parts with rows that are retracted by position it is known how
+many rows are left, but not whether the least, the greatest, a null or a NaN is among them.
 """
 
 from __future__ import annotations
@@ -95,18 +96,40 @@ class _Known(NamedTuple):
     """What is known of a column in each part."""
 
     rows: pa.Array
+    left: pa.Array
+    """How many rows are not retracted."""
     nulls: pa.Array
     nans: pa.Array
     low: pa.Array
     high: pa.Array
 
+    def keep(self, kept: pa.Array) -> _Known:
+        """Return what is known of some parts."""
+        return _Known(*(column.filter(kept) for column in self))
+
+    @property
+    def values(self) -> pa.Array:
+        """How many values each part has that are not null; null where it is not known which are retracted."""
+        whole = pc.equal(self.left, self.rows)
+        values = pc.if_else(whole, pc.subtract(self.rows, self.nulls), pa.scalar(None, pa.int64()))
+        values = pc.if_else(pc.equal(self.nulls, 0), self.left, values)
+        return pc.if_else(pc.equal(self.nulls, self.rows), 0, values)
+
+    @property
+    def firm(self) -> pa.Array:
+        """Whether both bounds, and whether there is a NaN, are those of the rows that are left."""
+        same = pc.fill_null(pc.equal(_stored(self.low), _stored(self.high)), False)  # noqa: FBT003
+        alike = pc.and_(same, pc.and_(pc.equal(self.nulls, 0), pc.equal(self.nans, 0)))
+        alike = pc.or_(alike, pc.or_(pc.equal(self.nulls, self.rows), pc.equal(self.nans, self.rows)))
+        return pc.or_(pc.equal(self.left, self.rows), alike)
+
 
 def answer_count(chunks: ChunkReader, state: TableState, parts: PartSet, field: Field) -> int | Unknown:
     """Count the values of a column that are not null."""
     known = _load(chunks, state, parts, field)
-    if known is None or known.nulls.null_count:
+    if known is None or known.nulls.null_count or known.values.null_count:
         return Unknown.UNKNOWN
-    return int(parts.row_count - (pc.sum(known.nulls).as_py() or 0))
+    return int(pc.sum(known.values).as_py() or 0)
 
 
 def answer_extreme(
@@ -119,6 +142,21 @@ def answer_extreme(
         return Unknown.UNKNOWN
     if not (_is_exact(field) or is_least_text):
         return Unknown.UNKNOWN
+    firm = known.firm
+    found = _extreme(known.keep(firm), which)
+    loose = known.keep(pc.invert(firm))
+    if len(loose.rows):  # none of its rows may come before what was found
+        limit = _extreme(loose, which)
+        if Unknown.UNKNOWN in (found, limit) or found is None or not _is_before(found, limit, which):
+            return Unknown.UNKNOWN
+    if found is None or found is Unknown.UNKNOWN:
+        return found
+    is_cut = is_least_text and len(found.encode()) > _WHOLE_BYTES
+    return Unknown.UNKNOWN if is_cut or (_is_real(field) and found == 0) else found
+
+
+def _extreme(known: _Known, which: Extreme) -> Any:  # noqa: ANN401 -- as `answer_extreme` returns
+    """Return the least or the greatest bound of parts, or NaN, if there is one and nothing is at that end."""
     numbers = pc.subtract(pc.subtract(known.rows, known.nulls), known.nans)
     has = pc.greater(numbers, 0)
     bounds = (known.low if which is Extreme.MIN else known.high).filter(has)
@@ -129,9 +167,15 @@ def answer_extreme(
         return float("nan")
     if not len(bounds):
         return None
-    found = (pc.min if which is Extreme.MIN else pc.max)(_stored(bounds)).as_py()
-    is_cut = is_least_text and len(found.encode()) > _WHOLE_BYTES
-    return Unknown.UNKNOWN if is_cut or (_is_real(field) and found == 0) else found
+    return (pc.min if which is Extreme.MIN else pc.max)(_stored(bounds)).as_py()
+
+
+def _is_before(found: Any, limit: Any, which: Extreme) -> bool:  # noqa: ANN401 -- two values of one type
+    """Whether a value comes before all that have a limit, or is equal to it; NaN is the greatest."""
+    found_last, limit_last = (isinstance(value, float) and value != value for value in (found, limit))  # noqa: PLR0124
+    if found_last or limit_last:
+        return found_last if which is Extreme.MAX else limit_last
+    return bool(found <= limit if which is Extreme.MIN else found >= limit)
 
 
 def answer_groups(
@@ -175,11 +219,13 @@ def answer_groups(
 def _by_part(parts: PartSet, question: Question, known: _Known | None) -> pa.Array | None:
     """Return what a question is answered with for each part by itself; None if that is not known."""
     if question.field is None:
-        return parts.rows
+        return parts.rows_left
     if known is None or known.nulls.null_count:
         return None
     if question.extreme is None:
-        return pc.subtract(known.rows, known.nulls)
+        return None if known.values.null_count else known.values
+    if not pc.all(known.firm).as_py():
+        return None
     if not _is_exact(question.field) or known.nans.null_count or pc.any(pc.greater(known.nans, 0)).as_py():
         return None
     bounds = _stored(known.low if question.extreme is Extreme.MIN else known.high)
@@ -231,7 +277,7 @@ def tells_apart(chunks: ChunkReader, state: TableState, parts: PartSet, field: F
 
 def first_parts(parts: PartSet, rows: int) -> PartSet:
     """Return as few of the first parts as have so many rows, if all together have them."""
-    so_far = np.cumsum(parts.rows.to_numpy())
+    so_far = np.cumsum(parts.rows_left.to_numpy())
     needed = int(np.searchsorted(so_far, rows)) + 1
     return parts.keep(np.arange(len(parts)) < needed)
 
@@ -282,6 +328,7 @@ def _sizes(known: _Known, order: Order) -> np.ndarray:
         numbers = pc.add(numbers, known.nulls)
     if not order.ascending:
         numbers = pc.add(numbers, known.nans)
+    numbers = pc.max_element_wise(pc.subtract(numbers, pc.subtract(known.rows, known.left)), 0)
     return np.asarray(pc.fill_null(numbers, 0).to_numpy(zero_copy_only=False))
 
 
@@ -292,7 +339,8 @@ def _load(chunks: ChunkReader, state: TableState, parts: PartSet, field: Field) 
         return None
     known = load_parts(chunks, state, own, ()).keep(parts.mask)
     bounds = known.bounds[field.id]
-    return _Known(known.rows, *(bounds.column(name) for name in ("nulls", "nans", "min", "max")))
+    columns = (bounds.column(name) for name in ("nulls", "nans", "min", "max"))
+    return _Known(known.rows, parts.rows_left, *columns)
 
 
 def _is_real(field: Field | None) -> bool:

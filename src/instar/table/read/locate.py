@@ -7,7 +7,7 @@ retracted by value have no position of their own: they are found by value, and h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -38,6 +38,9 @@ if TYPE_CHECKING:
     from instar.table.services import Services
 
 __all__ = ["Found", "all_certain", "certain_in", "certain_parts", "find_rows", "merged_rows", "narrow_reader"]
+
+_MANY: Final = 1000
+"""So many parts take longer to evaluate than one."""
 
 
 class Found(NamedTuple):
@@ -88,8 +91,9 @@ def certain_parts(chunks: ChunkReader, state: TableState, condition: Condition) 
 def all_certain(chunks: ChunkReader, state: TableState, condition: Condition, parts: PartSet) -> bool:
     """Whether a condition is proved to be true for every row of some parts; mostly the first says no."""
     known = part_bounds(chunks, state, condition.expression).keep(parts.mask)
-    first = known.keep(np.arange(len(known)) < 1)
-    return bool(_certain(first, condition).all() and _certain(known, condition).all())
+    if len(known) > _MANY and not _certain(known.keep(np.arange(len(known)) < 1), condition).all():
+        return False
+    return bool(_certain(known, condition).all())
 
 
 def _certain(known: PartSet, condition: Condition) -> Mask:

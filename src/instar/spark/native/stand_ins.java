@@ -1,4 +1,4 @@
-package instar.views;
+package instar.standing;
 
 import java.util.ArrayList;
 import java.util.Collections;
@@ -13,9 +13,11 @@ import org.apache.spark.sql.catalyst.QueryPlanningTracker;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
+import org.apache.spark.sql.catalyst.plans.logical.Subquery;
 import org.apache.spark.sql.catalyst.rules.Rule;
 import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
@@ -28,26 +30,26 @@ import scala.jdk.javaapi.CollectionConverters;
 import scala.runtime.AbstractFunction1;
 
 /** Gives each session of a context its rule. */
-public class Views extends AbstractFunction1 {
+public class StandIns extends AbstractFunction1 {
     final String option;
     final BiFunction ask;
     private final Map queries = new WeakHashMap();
     private final Set known = Collections.newSetFromMap(new WeakHashMap());
     private long last = 0;
 
-    /** The option that marks the relation of a view, and who answers what it is to be replaced by. */
-    public Views(String option, BiFunction ask) {
+    /** The option that marks what stands for a table, and who answers what it is to be replaced by. */
+    public StandIns(String option, BiFunction ask) {
         this.option = option;
         this.ask = ask;
     }
 
-    /** Has a session, and those that share its extensions, pin views from now on. */
+    /** Has a session, and those that share its extensions, replace them from now on. */
     public synchronized void install(SparkSession session) {
         if (known.add(session.extensions())) session.extensions().injectPreCBORule(this);
     }
 
     public Object apply(Object session) {
-        return new ViewRule(this, (SparkSession) session);
+        return new StandInRule(this, (SparkSession) session);
     }
 
     /** Numbers the query that is being planned: the same for all its subqueries, and for no other query. */
@@ -63,35 +65,38 @@ public class Views extends AbstractFunction1 {
     }
 }
 
-/** Replaces the relations of views by what they stand for in this query. */
-class ViewRule extends Rule {
-    private final Views views;
+/** Replaces relations by what they stand for in this query. */
+class StandInRule extends Rule {
+    private final StandIns all;
     private final SparkSession session;
 
-    ViewRule(Views views, SparkSession session) {
-        this.views = views;
+    StandInRule(StandIns all, SparkSession session) {
+        this.all = all;
         this.session = session;
     }
 
     public TreeNode apply(TreeNode plan) {
         List found = new ArrayList();
         StringBuilder wanted = new StringBuilder();
-        find((LogicalPlan) plan, null, found, wanted);
+        find((LogicalPlan) plan, null, false, found, wanted);
         if (found.isEmpty()) return plan;
-        Seq answers = (Seq) views.ask.apply(views.query(), wanted.toString());
-        Map byLeaf = new IdentityHashMap();
-        for (int i = 0; i < found.size(); i++) byLeaf.put(found.get(i), answers.apply(i));
-        Set open = Collections.newSetFromMap(new IdentityHashMap());
-        return closed(replaced((LogicalPlan) plan, byLeaf, open), open);
+        Seq told = (Seq) all.ask.apply(all.query(), wanted.toString());
+        Answers answers = new Answers();
+        for (int i = 0; i < found.size(); i++) {
+            answers.plans.put(found.get(i), told.apply(i));
+            Object answering = told.apply(found.size() + i);
+            if (answering != null) answers.answering.put(found.get(i), answering);
+        }
+        return closed(replaced((LogicalPlan) plan, answers), answers.open);
     }
 
-    /** Collects the relations of views, and a line for each: its number, and the columns that are read. */
-    private void find(LogicalPlan plan, Set read, List found, StringBuilder wanted) {
+    /** Collects relations, and a line for each: its number, whether it is aggregated, and the columns that are read. */
+    private void find(LogicalPlan plan, Set read, boolean aggregated, List found, StringBuilder wanted) {
         if (plan instanceof LogicalRelation) {
             String number = number((LogicalRelation) plan);
             if (number == null) return;
             found.add(plan);
-            wanted.append(number);
+            wanted.append(number).append(aggregated ? " aggregated" : " read");
             for (Iterator each = plan.output().iterator(); each.hasNext();) {
                 Attribute column = (Attribute) each.next();
                 if (read == null || read.contains(column.exprId())) wanted.append(' ').append(column.name());
@@ -108,44 +113,71 @@ class ViewRule extends Rule {
                 below.add(((Attribute) each.next()).exprId());
             }
         }
+        boolean above = plan instanceof Aggregate || (aggregated && passes(plan));
         for (Iterator each = plan.children().iterator(); each.hasNext();) {
-            find((LogicalPlan) each.next(), below, found, wanted);
+            find((LogicalPlan) each.next(), below, above, found, wanted);
         }
+    }
+
+    private static boolean passes(LogicalPlan plan) {
+        return plan instanceof Project || plan instanceof Filter;
     }
 
     private String number(LogicalRelation leaf) {
         if (!(leaf.relation() instanceof HadoopFsRelation)) return null;
-        Option number = ((HadoopFsRelation) leaf.relation()).options().get(views.option);
+        Option number = ((HadoopFsRelation) leaf.relation()).options().get(all.option);
         return number.isEmpty() ? null : (String) number.get();
     }
 
-    /** Replaces leaves; `open` are plans in which conditions have not been pushed down yet. */
-    private LogicalPlan replaced(LogicalPlan plan, Map answers, Set open) {
-        Object answer = answers.get(plan);
+    /** Replaces leaves. */
+    private LogicalPlan replaced(LogicalPlan plan, Answers answers) {
+        Object answer = answers.plans.get(plan);
         if (answer instanceof HadoopFsRelation) return over((LogicalRelation) plan, (HadoopFsRelation) answer);
+        if (answer instanceof BiFunction) return over(plan, (BiFunction) answer);
         if (answer != null) {
             LogicalPlan made = renamed((LogicalPlan) answer, plan);
-            open.add(made);
+            answers.open.add(made);
             return made;
         }
-        boolean passes = plan instanceof Project || plan instanceof Filter;
+        if (plan instanceof Aggregate && !answers.answering.isEmpty()) {
+            LogicalPlan made = answered(plan, answers.answering);
+            if (made != null) return made;
+        }
         boolean changed = false;
         List children = new ArrayList();
         for (Iterator each = plan.children().iterator(); each.hasNext();) {
             LogicalPlan child = (LogicalPlan) each.next();
-            LogicalPlan made = replaced(child, answers, open);
-            children.add(passes ? made : closed(made, open));
+            LogicalPlan made = replaced(child, answers);
+            children.add(passes(plan) ? made : closed(made, answers.open));
             changed |= made != child;
         }
         if (!changed) return plan;
         LogicalPlan made = (LogicalPlan) plan.withNewChildren(seq(children));
-        if (passes && open.contains(children.get(0))) open.add(made);
+        if (passes(plan) && answers.open.contains(children.get(0))) answers.open.add(made);
         return made;
+    }
+
+    /** Returns an aggregation as metadata answers it; null if it has not the whole answer. */
+    private static LogicalPlan answered(LogicalPlan plan, Map answering) {
+        LogicalPlan leaf = (LogicalPlan) plan.children().head();
+        while (passes(leaf)) leaf = (LogicalPlan) leaf.children().head();
+        BiFunction table = (BiFunction) answering.get(leaf);
+        return table == null ? null : (LogicalPlan) table.apply("answer", overLeaf(plan, over(leaf, table)));
+    }
+
+    /** Returns a plan over another leaf. */
+    private static LogicalPlan overLeaf(LogicalPlan plan, LogicalPlan leaf) {
+        if (plan.children().isEmpty()) return leaf;
+        List children = new ArrayList();
+        children.add(overLeaf((LogicalPlan) plan.children().head(), leaf));
+        return (LogicalPlan) plan.withNewChildren(seq(children));
     }
 
     private LogicalPlan closed(LogicalPlan plan, Set open) {
         if (!open.contains(plan)) return plan;
-        return (LogicalPlan) session.sessionState().optimizer().execute(plan);
+        // As a subquery it keeps the ids of its columns, by which the rest of the query knows them.
+        Subquery kept = new Subquery(plan, false);
+        return ((Subquery) session.sessionState().optimizer().execute(kept)).child();
     }
 
     /** Returns a leaf over other files. */
@@ -154,6 +186,11 @@ class ViewRule extends Rule {
         arguments[0] = relation;
         for (int i = 1; i < arguments.length; i++) arguments[i] = leaf.productElement(i);
         return (LogicalPlan) leaf.makeCopy(arguments);
+    }
+
+    /** Returns a leaf over a table that the planner knows. */
+    private static LogicalPlan over(LogicalPlan leaf, BiFunction table) {
+        return (LogicalPlan) table.apply("relation", leaf.output());
     }
 
     /** Returns a plan whose columns are known as those of a leaf. */
@@ -170,4 +207,13 @@ class ViewRule extends Rule {
     private static Seq seq(List items) {
         return CollectionConverters.asScala(items).toSeq();
     }
+}
+
+/** What leaves are replaced by. */
+class Answers {
+    final Map plans = new IdentityHashMap();
+    /** Tables that aggregations may be answered by. */
+    final Map answering = new IdentityHashMap();
+    /** Plans in which conditions have not been pushed down yet. */
+    final Set open = Collections.newSetFromMap(new IdentityHashMap());
 }
