@@ -100,7 +100,7 @@ def read_part(  # noqa: PLR0913 -- each is something that a reader may ask for
             if adopted is None:
                 _check_types(found, projected, stored, part)
             mask = None if choice is None else choice.mask(first, found.num_rows)
-            batch = found if mask is None else _filtered(found, pa.array(mask))
+            batch = found if mask is None else _filtered(found, mask)
             batch = batch if adopted is None else adopted.conform(batch)
             own = batch.select(range(len(projected.fields)))
             arrays = migration.apply(own).columns
@@ -112,10 +112,16 @@ def read_part(  # noqa: PLR0913 -- each is something that a reader may ask for
             yield pa.RecordBatch.from_arrays(arrays, schema=target)
 
 
-def _filtered(batch: pa.RecordBatch, mask: pa.BooleanArray) -> pa.RecordBatch:
-    """Return the rows of a mask, column by column: for a batch as a whole, Arrow takes twice as long."""
-    columns = [column.filter(mask) for column in batch.columns]
-    return pa.RecordBatch.from_arrays(columns, schema=batch.schema) if columns else batch.filter(mask)
+def _filtered(batch: pa.RecordBatch, mask: npt.NDArray[np.bool_]) -> pa.RecordBatch:
+    """Return the rows of a mask.
+
+    Column by column, because Arrow takes twice as long for a batch as a whole; and NumPy packs bits ten times
+    as fast as Arrow makes an array of them.
+    """
+    bits = pa.py_buffer(np.packbits(mask, bitorder="little"))
+    wanted = pa.BooleanArray.from_buffers(pa.bool_(), len(mask), [None, bits])
+    columns = [column.filter(wanted) for column in batch.columns]
+    return pa.RecordBatch.from_arrays(columns, schema=batch.schema) if columns else batch.filter(wanted)
 
 
 def _is_stored(part: Part, name: str) -> bool:
