@@ -8,13 +8,14 @@ import struct
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, ClassVar
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, ref
 
 import pyarrow as pa
 import pytest
 from py4j.clientserver import ClientServer, JavaParameters, PythonParameters
 from py4j.protocol import Py4JError
 
+import instar
 from instar.spark.native import callbacks, java
 from instar.spark.native.gateway import gateway_of
 
@@ -100,6 +101,26 @@ def test_threads_that_begin_together_make_one_gateway(monkeypatch: pytest.Monkey
         found = set(pool.map(begin, [session] * 8))
     assert made == [session]
     assert len(found) == 1
+
+
+def test_a_thread_that_ends_leaves_no_connection(spark: SparkSession, store: Store) -> None:
+    """A view is planned by calls inside calls, and yet the connection of the thread is kept only once."""
+    table = store.create_table("t", "k int")
+    table.append(pa.table({"k": pa.array([1, 2], pa.int32())}))
+    gateway: Any = spark.sparkContext._gateway
+    client = gateway._gateway_client
+    instar.register(spark, store)
+    left = []
+
+    def query() -> None:
+        assert len(spark.sql("select k, count(*) from t group by k").collect()) == 2
+        left.append(ref(client.get_thread_connection()))
+
+    for _ in range(2):
+        thread = threading.Thread(target=query)
+        thread.start()
+        thread.join()
+    assert [connection() for connection in left] == [None] * 2
 
 
 def test_a_caretaker_ends_with_its_server(spark: SparkSession) -> None:

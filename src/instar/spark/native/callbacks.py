@@ -5,6 +5,10 @@ descriptor here and a descriptor there, for ever. Spark's threads come and go wi
 session would end in `Too many open files`. One thread here, the caretaker, closes connections that no call
 is using. Whoever needs one again gets a new one.
 
+A thread here that calls the JVM has a connection too, which Py4J lets go of once when the thread ends. But it
+keeps it twice where the JVM has called back in the middle and the answer has called the JVM again. So it is
+made to keep it once.
+
 The JVM guards its connections by a lock. It is only ever held inside one call to the JVM, which gives it back
 whatever happens: if it were taken and given back by calls of ours, a connection that breaks in between would
 leave it taken for ever, and every thread of the JVM that calls back would wait.
@@ -236,7 +240,7 @@ _lock = threading.Lock()
 
 
 def tend_callbacks(gateway: JavaGateway) -> None:
-    """Keep the connections of a gateway few, from now on; where that cannot be done, warn.
+    """Keep the connections of a gateway few, both ways, from now on; where that cannot be done, warn.
 
     Without pinned threads, Py4J has no connections of its own for threads, and closes idle ones itself.
     """
@@ -244,12 +248,25 @@ def tend_callbacks(gateway: JavaGateway) -> None:
     with _lock:
         if not isinstance(server, PythonServer) or server in _caretakers:
             return
+        _keep_once(gateway)
         try:
             _caretakers[server] = _Caretaker(gateway)
         except Py4JError as error:
             why = str(getattr(error, "java_exception", error)).partition("\n")[0]
             _caretakers[server] = why
             warnings.warn(_remedy(why), stacklevel=2)
+
+
+def _keep_once(gateway: JavaGateway) -> None:
+    """Let a thread's connection be kept once, also after calls inside calls: its end lets go of one."""
+    kept = gateway._gateway_client.deque  # noqa: SLF001 -- as below
+
+    def give_back(connection: ClientServerConnection) -> None:
+        with suppress(ValueError):
+            kept.remove(connection)
+        kept.append(connection)
+
+    gateway._gateway_client._give_back_connection = give_back  # noqa: SLF001 -- there is no other way
 
 
 def why_untended(gateway: JavaGateway) -> str | None:
