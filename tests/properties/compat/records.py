@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from google.protobuf import message_factory
-from google.protobuf.descriptor import FieldDescriptor
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from hypothesis import strategies as st
 
 if TYPE_CHECKING:
@@ -58,42 +58,52 @@ def _value(field: FieldDescriptor) -> st.SearchStrategy[Any]:
 
 
 def differing(old: Message, new: Message) -> list[str]:
-    """Name the fields, by number, that two readings of the same bytes do not agree on."""
-    known = {field.number: field for field in new.DESCRIPTOR.fields}
+    """Name the fields, by number, that two readings of the same bytes do not agree on.
+
+    A field that only one of the versions has, at any depth, is not compared.
+    """
     found = []
     for field in old.DESCRIPTOR.fields:
-        other = known.get(field.number)
-        if other is not None and _as_list(old, field) != _as_list(new, other):
-            found.append(f"{field.number}: {_as_list(old, field)} != {_as_list(new, other)}")
+        other = new.DESCRIPTOR.fields_by_number.get(field.number)
+        if other is not None:
+            before, after = _as_list(old, field, other), _as_list(new, other, field)
+            if before != after:
+                found.append(f"{field.number}: {before} != {after}")
     return found
 
 
-def _as_list(record: Message, field: FieldDescriptor) -> list[Any]:
+def _as_list(record: Message, field: FieldDescriptor, other: FieldDescriptor) -> list[Any]:
     """Return the values of a field as a list, so that a single value equals a list of it.
 
-    Not set and 0 or empty are the same bytes, or stand for the same, so both are an empty list.
+    Not set and 0 or empty are the same bytes, or stand for the same, so both are an empty list. `other` is
+    the field in the other version.
     """
     value = getattr(record, field.name)
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
-        return sorted(({1: _plain(key), 2: _plain(it)} for key, it in value.items()), key=repr)
+        return sorted(({1: _plain(key, None), 2: _plain(it, None)} for key, it in value.items()), key=repr)
     if field.is_repeated:
-        listed = [_plain(it) for it in value]
+        listed = [_plain(it, other.message_type) for it in value]
         if listed in ([0], [b""], [{}]):  # a single 0, set on purpose, reads as a list of it
             return []
         return sorted(listed, key=repr) if field.message_type is not None else listed
     if field.has_presence and not record.HasField(field.name):
         return []
-    plain = _plain(value)
+    plain = _plain(value, other.message_type)
     return [] if plain in (0, b"", {}) else [plain]
 
 
-def _plain(value: Any) -> Any:  # noqa: ANN401 -- whatever a field holds
-    """Return a value without its type: bytes for text, numbers for truth and enums, fields for a message."""
+def _plain(value: Any, other: Descriptor | None) -> Any:  # noqa: ANN401 -- whatever a field holds
+    """Return a value without its type: bytes for text, numbers for truth and enums, fields for a message.
+
+    If the other version has a message there too, only the fields that both have are returned.
+    """
     if isinstance(value, str):
         return value.encode()
     if isinstance(value, bool):
         return int(value)
     if hasattr(value, "DESCRIPTOR"):
-        fields = {field.number: _as_list(value, field) for field in value.DESCRIPTOR.fields}
+        peers = (value.DESCRIPTOR if other is None else other).fields_by_number
+        own = [field for field in value.DESCRIPTOR.fields if field.number in peers]
+        fields = {field.number: _as_list(value, field, peers[field.number]) for field in own}
         return {number: it for number, it in fields.items() if it}
     return value
