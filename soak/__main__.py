@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import logging
 import os
 import random
 import subprocess
@@ -12,7 +11,6 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -20,16 +18,16 @@ from soak.changes import run_changes
 from soak.clocks import run_clocks
 from soak.families import run_families
 from soak.histories import run_histories
+from soak.jobs import run_jobs
 from soak.keyed import run_keyed
 from soak.kills import run_kills
 from soak.names import run_names
 from soak.races import run_races
+from soak.sessions import open_spark
 from soak.turns import turn, turns_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from pyspark.sql import SparkSession
+    from collections.abc import Callable, Iterable
 
     from soak.turns import Turn
 
@@ -52,7 +50,7 @@ def _queries(place: Path, turns: Iterable[Turn]) -> Counter[str]:
     from soak.footprint import measure  # noqa: PLC0415 -- only who needs Spark loads it
     from soak.queries import KINDS, Session, open_store, run_queries  # noqa: PLC0415 -- as above
 
-    with _spark() as spark, open_store(place) as store:
+    with open_spark() as spark, open_store(place) as store:
         session = Session(spark, store)
         for kind in KINDS.values():
             kind(session)
@@ -69,14 +67,14 @@ def _settings(place: Path, turns: Iterable[Turn]) -> Counter[str]:
     from soak.queries import open_store  # noqa: PLC0415 -- only who needs Spark loads it
     from soak.settings import run_settings  # noqa: PLC0415 -- as above
 
-    with _spark() as spark, open_store(place) as store:
+    with open_spark() as spark, open_store(place) as store:
         return run_settings(spark, store, turns)
 
 
 def _streams(place: Path, turns: Iterable[Turn]) -> Counter[str]:
     from soak.streams import run_streams  # noqa: PLC0415 -- only who needs Spark loads it
 
-    with _spark() as spark:
+    with open_spark() as spark:
         return run_streams(spark, place, turns)
 
 
@@ -108,6 +106,7 @@ SOAKS: Final = {
     "changes": Soak("processes that delete, upsert and add rows of the same parts at once", run_changes),
     "names": Soak("tables renamed, cloned, dropped and vacuumed, each in the middle of another", run_names),
     "families": Soak("writers, evolvers, jobs, vacuums and readers of one stream at once", run_families),
+    "jobs": Soak("jobs of a stream on Spark that are killed and started again", run_jobs),
     "clocks": Soak("machines with wrong clocks on one table", run_clocks),
     "queries": Soak("queries of every kind on one session, and what they leave behind", _queries),
     "settings": Soak("every setting of Spark, alone and together", _settings),
@@ -116,22 +115,6 @@ SOAKS: Final = {
     "s3a": Soak("the tests of Spark with stores on S3; takes as long as it takes", _on_s3("s3a")),
     "s3": Soak("the same where Spark has no file system for S3", _on_s3("s3")),
 }
-
-
-@contextmanager
-def _spark() -> Iterator[SparkSession]:
-    from pyspark.sql import SparkSession  # noqa: PLC0415 -- only who needs Spark loads it
-
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    logging.getLogger("py4j").setLevel(logging.CRITICAL)
-    builder = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false")
-    builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.sql.shuffle.partitions", "2")
-    session = builder.config("spark.sql.session.timeZone", "UTC").getOrCreate()
-    session.sparkContext.setLogLevel("OFF")
-    try:
-        yield session
-    finally:
-        session.stop()
 
 
 def main() -> int:

@@ -222,7 +222,7 @@ def _stream(story: _Story, store: Store, spark: SparkSession) -> None:
     page = _clicks(spark, 8, 10).selectExpr("user", "at", "bigint(n) n", "concat('/', n) page")
     stream.write(page, version="v0.0.3")
     stream.write(_clicks(spark, 9, 10), version="v0.0.1")
-    story.say("Each day is a table, stamped with the version that it was last written in:")
+    story.say("Each day is a table, stamped with the highest version that was written to it:")
     _calendar(story, stream)
     found = stream.read(spark, start="2026-11-03")
     story.say(f"They are read as one frame, {stream.schema}: {found.count():,} rows since the third day.")
