@@ -75,30 +75,34 @@ def differing(old: Message, new: Message) -> list[str]:
 def _as_list(record: Message, field: FieldDescriptor, other: FieldDescriptor) -> list[Any]:
     """Return the values of a field as a list, so that a single value equals a list of it.
 
-    Not set and 0 or empty are the same bytes, or stand for the same, so both are an empty list. `other` is
-    the field in the other version.
+    Not set and 0 or empty are the same bytes, or stand for the same, so both are an empty list; so is a
+    single 0 in a list. `other` is the field in the other version.
     """
-    value = getattr(record, field.name)
+    value, inner = getattr(record, field.name), other.message_type
     if field.message_type is not None and field.message_type.GetOptions().map_entry:
-        return sorted(({1: _plain(key, None), 2: _plain(it, None)} for key, it in value.items()), key=repr)
-    if field.is_repeated:
-        listed = [_plain(it, other.message_type) for it in value]
-        if listed in ([0], [b""], [{}]):  # a single 0, set on purpose, reads as a list of it
-            return []
-        return sorted(listed, key=repr) if field.message_type is not None else listed
-    if field.has_presence and not record.HasField(field.name):
+        pairs = ({1: _plain(key, None), 2: _plain(it, None)} for key, it in value.items())
+        listed = [{number: [it] for number, it in pair.items() if it not in (0, b"")} for pair in pairs]
+    elif field.is_repeated:
+        listed = [_plain(it, inner) for it in value]
+    elif field.has_presence and not record.HasField(field.name):
         return []
-    plain = _plain(value, other.message_type)
-    return [] if plain in (0, b"", {}) else [plain]
+    else:
+        listed = [_plain(value, inner)]
+    if listed in ([0], [b""], [{}]):
+        return []
+    return listed if field.message_type is None and inner is None else sorted(listed, key=repr)
 
 
 def _plain(value: Any, other: Descriptor | None) -> Any:  # noqa: ANN401 -- whatever a field holds
     """Return a value without its type: bytes for text, numbers for truth and enums, fields for a message.
 
-    If the other version has a message there too, only the fields that both have are returned.
+    `other` is the message that the other version has there, if it has one: bytes are read as that message,
+    and of a message only the fields that both versions have are returned.
     """
     if isinstance(value, str):
-        return value.encode()
+        value = value.encode()
+    if isinstance(value, bytes) and other is not None:
+        value = message_factory.GetMessageClass(other).FromString(value)
     if isinstance(value, bool):
         return int(value)
     if hasattr(value, "DESCRIPTOR"):
