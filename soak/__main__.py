@@ -59,7 +59,7 @@ def _queries(place: Path, turns: Iterable[Turn]) -> Counter[str]:
         grown = measure(spark, place).grown_since(before)
     print(f"grown by {grown} since the first query of each kind")
     assert grown.get("threads", 0) < 16, grown
-    assert grown.get("descriptors", 0) < 32, grown
+    assert grown.get("descriptors", 0) < 16, grown
     return done
 
 
