@@ -11,15 +11,17 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from instar.skipping.kernels.outcome import Kernel, Outcome, unknown
-from instar.skipping.spans import NO, Mask, Real, single
+from instar.skipping.spans import NO, YES, Mask, Real, full_span, single
 
 if TYPE_CHECKING:
     from instar.skipping.expression import Call
     from instar.skipping.kernels.floating import Reals
 
-__all__ = ["increasing", "power"]
+__all__ = ["increasing", "logarithm", "power"]
 
 _STEPS: Final = 4
+_MORE_STEPS: Final = 16
+"""For a quotient of two results, each of which may be a step away."""
 _EXACT: Final = 2.0**52
 
 
@@ -66,9 +68,20 @@ def power(call: Call, base: Real, by: Real) -> Outcome:
     return Outcome((Real(*_outwards(lo, hi, least), base.some, base.nan),))
 
 
-def _outwards(lo: Reals, hi: Reals, least: Reals | float) -> tuple[Reals, Reals]:
+def logarithm(call: Call, base: Real, value: Real) -> Outcome:
+    """Take the logarithm to a base that is known. It grows if the base is above 1; no value below 0 has one."""
+    number = float(base.lo[0]) if base.lo.size == 1 and single(base).all() else 0.0
+    if not 1 < number < np.inf:
+        return Outcome((full_span(call.type),), YES)
     with np.errstate(all="ignore"):
-        for _ in range(_STEPS):
+        lo, hi = (np.log(np.maximum(column, 0.0)) / np.log(number) for column in (value.lo, value.hi))
+    found = Real(*_outwards(lo, hi, -np.inf, _MORE_STEPS), value.some & (value.hi > 0), value.nan)
+    return Outcome((found,), value.some & (value.lo <= 0))
+
+
+def _outwards(lo: Reals, hi: Reals, least: Reals | float, steps: int = _STEPS) -> tuple[Reals, Reals]:
+    with np.errstate(all="ignore"):
+        for _ in range(steps):
             lo, hi = np.nextafter(lo, -np.inf), np.nextafter(hi, np.inf)
     lost = np.isnan(lo) | np.isnan(hi)
     return np.where(lost, least, np.maximum(lo, least)), np.where(lost, np.inf, hi)

@@ -14,7 +14,7 @@ from instar.skipping.coercion import DOUBLE, INT, LONG, decimal_result, is_numbe
 from instar.skipping.expression import Literal
 from instar.skipping.functions import Function
 from instar.skipping.kernels import arithmetic, floating, rounding
-from instar.skipping.kernels.monotone import increasing, power
+from instar.skipping.kernels.monotone import increasing, logarithm, power
 from instar.skipping.registry.row import DOUBLE_ARG, INT_ARG, Param, Row, first_type, sampled
 from instar.skipping.representation import INTEGERS, Representation, is_day_time, is_year_month
 
@@ -238,6 +238,21 @@ NUMBERS: Final = (
     _function("ln", ("ln",), "Log", increasing(np.log, 0.0, includes=False, null_outside=True)),
     _function("log10", ("log10",), "Log10", increasing(np.log10, 0.0, includes=False, null_outside=True)),
     _function("log2", ("log2",), "Log2", increasing(np.log2, 0.0, includes=False, null_outside=True)),
+    _function("log1p", ("log1p",), "Log1p", increasing(np.log1p, -1.0, includes=False, null_outside=True)),
+    _function("expm1", ("expm1",), "Expm1", increasing(np.expm1, least=-1.0)),
+    _function("cbrt", ("cbrt",), "Cbrt", increasing(np.cbrt)),
+    Row(
+        "log",
+        DOUBLE,
+        (DOUBLE_ARG, DOUBLE_ARG),
+        {(_R, _R): logarithm},
+        sql=("log",),
+        catalyst=("Logarithm(left, right)",),
+        samples=(
+            *("double: log(10, {double})", "double: log(2.5D, l / 1000)"),
+            *("double: log(0.5D, {double})", "double: log({double}, {double})"),
+        ),
+    ),
     Row(
         "power",
         DOUBLE,

@@ -100,6 +100,11 @@ def _date_part(args: list[Expression], session: Session) -> Expression | None:
     return None if name is None else _bound(name, [value], session)
 
 
+def _log(args: list[Expression], session: Session) -> Expression | None:
+    """Take the logarithm, to base e unless there is another."""
+    return _bound("ln" if len(args) == 1 else "log", args, session)
+
+
 def _add(args: list[Expression], session: Session) -> Expression | None:
     """Add days to a date, or a number of some unit to a timestamp."""
     if len(args) == 2:  # noqa: PLR2004 -- a date and days
@@ -166,6 +171,7 @@ SHORTHANDS: Final[dict[str, Shorthand]] = {
     "if": Shorthand(_if, ("int: if({boolean}, {int}, {int})",)),
     **dict.fromkeys(("substring", "substr"), Shorthand(_substring, _CUT)),
     **dict.fromkeys(("date_part", "datepart"), Shorthand(_date_part, _PART)),
+    "log": Shorthand(_log, ("double: log({double})", "double: log({int})")),
     **dict.fromkeys(("date_add", "dateadd", "timestampadd"), Shorthand(_add, _ADDED)),
     "try_add": _tried(Function.ADD),
     "try_subtract": _tried(Function.SUBTRACT),
