@@ -69,7 +69,7 @@ def power(call: Call, base: Real, by: Real) -> Outcome:
 
 
 def logarithm(call: Call, base: Real, value: Real) -> Outcome:
-    """Take the logarithm to a base that is known. It grows if the base is above 1; no value below 0 has one."""
+    """Take the logarithm to a base that is known. It grows if the base is above 1; below 0 it is null."""
     number = float(base.lo[0]) if base.lo.size == 1 and single(base).all() else 0.0
     if not 1 < number < np.inf:
         return Outcome((full_span(call.type),), YES)
