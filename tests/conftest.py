@@ -63,7 +63,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.sql.session.timeZone", "UTC")
-        .config("instar.planner", os.environ.get("INSTAR_PLANNER", "files"))
+        .config("instar.planner", os.environ.get("INSTAR_PLANNER", "auto"))
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.warehouse.dir", str(tmp_path_factory.mktemp("warehouse")))
         .config(map={**more})

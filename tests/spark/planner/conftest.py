@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def planned(spark: SparkSession) -> Iterator[SparkSession]:
     """Return the session, which plans scans of tables."""
-    before = spark.conf.get("instar.planner", "files")
+    before = spark.conf.get("instar.planner", "auto")
     spark.conf.set("instar.planner", "auto")
     yield spark
     spark.conf.set("instar.planner", str(before))

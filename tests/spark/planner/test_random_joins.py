@@ -70,7 +70,7 @@ def rows(luck: Random, low: int, high: int, count: int) -> pa.Table:
 def tables(store: Store, spark: SparkSession) -> Iterator[SparkSession]:
     """Make views of a fact table and two dimensions, once planned and once over files."""
     luck = Random(19)
-    before = spark.conf.get("instar.planner", "files")
+    before = spark.conf.get("instar.planner", "auto")
     ddl = ", ".join(f"{kind} {type_}" for kind, (type_, _) in KINDS.items())
     for name, parts, count in (("fact", 8, 60), ("dim", 2, 12), ("far", 1, 6)):
         table = store.create_table(name, f"{ddl}, name string")

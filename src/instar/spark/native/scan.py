@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
-from instar.errors import UsageError
 from instar.schema import field_name
 from instar.spark.native.adding import add_up
 from instar.spark.native.gateway import gateway_of
@@ -21,7 +20,7 @@ from instar.spark.native.names import column_name, widened_decimals
 from instar.spark.native.relation import field_json, parts_frame, show
 from instar.spark.native.scan_source import Branch, SnapshotSource
 from instar.spark.native.settle import settle_on_spark
-from instar.spark.native.stand_ins import Replacement, StandIn, stand_in_frame
+from instar.spark.native.stand_ins import Replacement, StandIn, install_rule, stand_in_frame
 from instar.spark.planner.table import is_planned, planned_frame
 
 if TYPE_CHECKING:
@@ -40,6 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["later_frame", "plan_frame", "plan_of", "scan_frame", "snapshot_frame"]
 
+_METADATA: Final = "_metadata"
+"""The column by which Spark tells where a row is from."""
 _BATCH_TS: Final = "_batch_ts"
 _BATCH_DIFF: Final = "_batch_diff"
 
@@ -93,10 +94,7 @@ class _Less(StandIn):
     def replacement(self, query: str, columns: Sequence[str], *, aggregated: bool) -> Replacement:  # noqa: ARG002 -- all read the same
         """Return the scans that the snapshot is made of."""
         if not set(columns) <= set(self.named):
-            raise UsageError(
-                f"a snapshot of `{self._plan.state.name}` has no column `_metadata`, because rows were "
-                "retracted: read it without that"
-            )
+            return Replacement(plan_of(plan_frame(self.gateway.spark, self._plan, self._source, _METADATA)))
         with self._lock:
             if self._made is None:
                 self._made = plan_of(plan_frame(self.gateway.spark, self._plan, self._source))
@@ -113,9 +111,15 @@ def _label(plan: SnapshotPlan) -> str:
 
 
 def plan_frame(
-    spark: SparkSession, plan: SnapshotPlan, source: Callable[[Branch, Sequence[Field]], SnapshotSource]
+    spark: SparkSession,
+    plan: SnapshotPlan,
+    source: Callable[[Branch, Sequence[Field]], SnapshotSource],
+    *places: str,
 ) -> DataFrame:
-    """Return the rows of a plan, from sources of its parts in each branch that it has."""
+    """Return the rows of a plan, from sources of its parts in each branch that it has.
+
+    `places` are columns that Spark has of files, which rows that are added up do not have.
+    """
     fields = plan.reader.schema.fields
     label = _label(plan)
     history = plan.state.history
@@ -124,11 +128,13 @@ def plan_frame(
     frames = []
     if whole or not taken:
         frames.append(
-            scan_frame(spark, f"{label} ({whole} parts)", fields, source(Branch.SCAN, fields), widened)
+            scan_frame(
+                spark, f"{label} ({whole} parts)", fields, source(Branch.SCAN, fields), widened, *places
+            )
         )
     if taken:
         retracted = f"{label} ({taken} parts less retracted rows)"
-        frames.append(_taken_frame(spark, retracted, fields, source(Branch.TAKEN, fields), widened))
+        frames.append(_taken_frame(spark, retracted, fields, source(Branch.TAKEN, fields), widened, *places))
     scan = reduce(DataFrame.unionAll, frames)
     if not plan.merge:
         return scan
@@ -148,15 +154,21 @@ def plan_frame(
 
 
 def scan_frame(
-    spark: SparkSession, label: str, fields: Sequence[Field], source: FileSource, widened: frozenset[int]
+    spark: SparkSession,
+    label: str,
+    fields: Sequence[Field],
+    source: FileSource,
+    widened: frozenset[int],
+    *places: str,
 ) -> DataFrame:
-    """Return the rows of parts as they are."""
+    """Return the rows of parts as they are, and under `places` what Spark has of their files."""
     if isinstance(source, SnapshotSource) and is_planned(spark, source):
+        install_rule(gateway_of(spark))
         renamed = {column_name(field_id, widened): field_name(field_id) for field_id in sorted(widened)}
         frame = planned_frame(spark, source, fields, widened, label)
-        return show(frame.withColumnsRenamed(renamed) if renamed else frame, fields)
+        return show(frame.withColumnsRenamed(renamed) if renamed else frame, fields, *places)
     frame = parts_frame(spark, label, fields, source, widened=widened)
-    return show(frame, fields)
+    return show(frame, fields, *places)
 
 
 def _taken_frame(
@@ -165,6 +177,7 @@ def _taken_frame(
     fields: Sequence[Field],
     source: ScanSource,
     widened: frozenset[int],
+    *places: str,
 ) -> DataFrame:
     """Return the rows of parts less those that were retracted by position."""
     frame = parts_frame(
@@ -176,7 +189,7 @@ def _taken_frame(
         partitions=source.partitions,
         leave_out=source.leave_out,
     )
-    return show(frame, fields)
+    return show(frame, fields, *places)
 
 
 def _merge_frame(

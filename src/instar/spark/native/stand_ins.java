@@ -13,6 +13,7 @@ import org.apache.spark.sql.catalyst.QueryPlanningTracker;
 import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
+import org.apache.spark.sql.catalyst.expressions.MetadataAttribute;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -23,6 +24,8 @@ import org.apache.spark.sql.catalyst.trees.TreeNode;
 import org.apache.spark.sql.classic.SparkSession;
 import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
 import org.apache.spark.sql.execution.datasources.LogicalRelation;
+import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
+import org.apache.spark.sql.execution.datasources.v2.FileTable;
 import scala.Option;
 import scala.collection.Iterator;
 import scala.collection.immutable.Seq;
@@ -78,10 +81,10 @@ class StandInRule extends Rule {
     public TreeNode apply(TreeNode plan) {
         List found = new ArrayList();
         StringBuilder wanted = new StringBuilder();
-        find((LogicalPlan) plan, null, false, found, wanted);
-        if (found.isEmpty()) return plan;
-        Seq told = (Seq) all.ask.apply(all.query(), wanted.toString());
         Answers answers = new Answers();
+        find((LogicalPlan) plan, null, false, found, wanted, answers.plans);
+        if (found.isEmpty() && answers.plans.isEmpty()) return plan;
+        Seq told = found.isEmpty() ? null : (Seq) all.ask.apply(all.query(), wanted.toString());
         for (int i = 0; i < found.size(); i++) {
             answers.plans.put(found.get(i), told.apply(i));
             Object answering = told.apply(found.size() + i);
@@ -90,8 +93,19 @@ class StandInRule extends Rule {
         return closed(replaced((LogicalPlan) plan, answers), answers.open);
     }
 
-    /** Collects relations, and a line for each: its number, whether it is aggregated, and the columns that are read. */
-    private void find(LogicalPlan plan, Set read, boolean aggregated, List found, StringBuilder wanted) {
+    /**
+     * Collects relations, and a line for each: its number, whether it is aggregated, and the columns that are read.
+     * A table that the planner knows has no scan of `_metadata`: where that is read, it stands for its files.
+     */
+    private void find(
+            LogicalPlan plan, Set read, boolean aggregated, List found, StringBuilder wanted, Map plans) {
+        if (plan instanceof DataSourceV2Relation) {
+            Object table = ((DataSourceV2Relation) plan).table();
+            if (table instanceof FileTable && table instanceof BiFunction && readsMetadata(plan, read)) {
+                plans.put(plan, ((BiFunction) table).apply("files", null));
+            }
+            return;
+        }
         if (plan instanceof LogicalRelation) {
             String number = number((LogicalRelation) plan);
             if (number == null) return;
@@ -115,8 +129,16 @@ class StandInRule extends Rule {
         }
         boolean above = plan instanceof Aggregate || (aggregated && passes(plan));
         for (Iterator each = plan.children().iterator(); each.hasNext();) {
-            find((LogicalPlan) each.next(), below, above, found, wanted);
+            find((LogicalPlan) each.next(), below, above, found, wanted, plans);
         }
+    }
+
+    private static boolean readsMetadata(LogicalPlan leaf, Set read) {
+        for (Iterator each = leaf.output().iterator(); each.hasNext();) {
+            Attribute column = (Attribute) each.next();
+            if (MetadataAttribute.isValid(column.metadata()) && (read == null || read.contains(column.exprId()))) return true;
+        }
+        return false;
     }
 
     private static boolean passes(LogicalPlan plan) {
@@ -193,10 +215,10 @@ class StandInRule extends Rule {
         return (LogicalPlan) table.apply("relation", leaf.output());
     }
 
-    /** Returns a plan whose columns are known as those of a leaf. */
+    /** Returns a plan whose columns are known as those of a leaf; it may lack the last ones, if nothing reads them. */
     private LogicalPlan renamed(LogicalPlan plan, LogicalPlan leaf) {
         List columns = new ArrayList();
-        for (int i = 0; i < leaf.output().size(); i++) {
+        for (int i = 0; i < Math.min(leaf.output().size(), plan.output().size()); i++) {
             Attribute own = (Attribute) leaf.output().apply(i);
             columns.add(new Alias((Expression) plan.output().apply(i), own.name(), own.exprId(),
                 own.qualifier(), Option.empty(), seq(new ArrayList())));

@@ -11,7 +11,7 @@ from __future__ import annotations
 import itertools
 from abc import abstractmethod
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
-from weakref import WeakValueDictionary
+from weakref import WeakSet, WeakValueDictionary
 
 from instar.errors import UsageError
 from instar.spark.native.file_index import FileSource, Listing
@@ -35,12 +35,14 @@ if TYPE_CHECKING:
     from instar.spark.native.scan_source import SnapshotSource
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["Replacement", "StandIn", "stand_in_frame"]
+__all__ = ["Replacement", "StandIn", "install_rule", "stand_in_frame"]
 
 _OPTION: Final = "instar.stands.for"
 """The option of a relation that says what it stands for."""
 _numbers = itertools.count(1)
 _known: WeakValueDictionary[str, StandIn] = WeakValueDictionary()
+_ruled: WeakSet[Gateway] = WeakSet()
+"""The sessions that have the rule."""
 
 
 class Replacement(NamedTuple):
@@ -103,7 +105,7 @@ class StandIn(FileSource):
 
 def stand_in_frame(spark: SparkSession, stand_in: StandIn) -> DataFrame:
     """Return a frame over what stands for a table."""
-    _install_rule(gateway_of(spark))
+    install_rule(gateway_of(spark))
     frame = parts_frame(spark, stand_in.label, stand_in.fields, stand_in, widened=stand_in.widened)
     return show(frame, stand_in.fields)
 
@@ -131,9 +133,11 @@ class _Replacements:
         implements: ClassVar = ["java.util.function.BiFunction"]
 
 
-def _install_rule(gateway: Gateway) -> None:
+def install_rule(gateway: Gateway) -> None:
     """Have the session of a gateway replace what stands for tables in its queries."""
-    made = (_OPTION, _Replacements(gateway))
-    compiled_object(gateway.py4j, "stand_ins.java", "instar.standing.StandIns", *made).install(
-        gateway.session
-    )
+    if gateway not in _ruled:
+        made = (_OPTION, _Replacements(gateway))
+        compiled_object(gateway.py4j, "stand_ins.java", "instar.standing.StandIns", *made).install(
+            gateway.session
+        )
+        _ruled.add(gateway)

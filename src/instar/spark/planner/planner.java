@@ -26,11 +26,14 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.BinaryArithmetic;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.InSet;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.connector.catalog.MetadataColumn;
+import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.TableCapability;
 import org.apache.spark.sql.connector.expressions.Expressions;
 import org.apache.spark.sql.connector.expressions.NamedReference;
@@ -62,6 +65,8 @@ import org.apache.spark.sql.execution.InSubqueryExec;
 import org.apache.spark.sql.execution.WholeStageCodegenExec;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.FilePartition;
+import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
+import org.apache.spark.sql.execution.datasources.LogicalRelation$;
 import org.apache.spark.sql.execution.datasources.NoopCache$;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitionSpec;
@@ -205,8 +210,13 @@ public class Planner {
     }
 }
 
-/** A table in one state: parts that are read as they are. Of a table of files, Spark can tell which they are. */
-class PlannedTable extends FileTable implements BiFunction {
+/**
+ * A table in one state: parts that are read as they are. Of a table of files, Spark can tell which they are.
+ *
+ * It has the column `_metadata` that Spark has of files, but no scan of it: what reads that column is replaced by a
+ * relation over files before Spark asks for a scan.
+ */
+class PlannedTable extends FileTable implements BiFunction, SupportsMetadataColumns {
     final Planner planner;
     final BiFunction python;
     final StructType schema;
@@ -227,9 +237,10 @@ class PlannedTable extends FileTable implements BiFunction {
         this.number = number;
     }
 
-    /** Puts the table into a plan: as a relation with these columns, or in an aggregation that it may answer. */
+    /** Puts the table into a plan: as a relation with these columns, over files, or in an aggregation that it may answer. */
     public Object apply(Object kind, Object of) {
         if (kind.equals("answer")) return answered((LogicalPlan) of);
+        if (kind.equals("files")) return overFiles();
         return new DataSourceV2Relation(
             this, (Seq) of, Planner.NONE, Planner.NONE, CaseInsensitiveStringMap.empty(), Planner.NONE);
     }
@@ -243,6 +254,14 @@ class PlannedTable extends FileTable implements BiFunction {
             && ((DataSourceV2ScanRelation) leaf).scan() instanceof Answer;
         return known ? made : null;
     }
+
+    /** Returns the same columns, and `_metadata`, of files. */
+    private LogicalPlan overFiles() {
+        HadoopFsRelation files = (HadoopFsRelation) python.apply("{\"kind\":\"files\"}", null);
+        return LogicalRelation$.MODULE$.apply(files, false).withMetadataColumns();
+    }
+
+    public MetadataColumn[] metadataColumns() { return new MetadataColumn[] {new FileColumn()}; }
 
     public PartitioningAwareFileIndex fileIndex() {
         return new PartFiles(planner, choose(Planner.NOTHING).files(planner));
@@ -332,6 +351,17 @@ class PlannedTable extends FileTable implements BiFunction {
         }
         return whole;
     }
+}
+
+/** What Spark tells of files: where a row is from. */
+class FileColumn implements MetadataColumn {
+    private static final Attribute OWN = new ParquetFileFormat().createFileMetadataCol();
+
+    public String name() { return OWN.name(); }
+
+    public DataType dataType() { return OWN.dataType(); }
+
+    public boolean isNullable() { return OWN.nullable(); }
 }
 
 /** Parts that metadata chose. Python holds which they are. */

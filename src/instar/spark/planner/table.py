@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pyspark.sql import DataFrame
 
 from instar.errors import UsageError
+from instar.spark.native.file_index import PartIndex
 from instar.spark.native.filters import Filters
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import column_name
-from instar.spark.native.relation import physical_json, struct_json
+from instar.spark.native.relation import make_relation, physical_json, struct_json
 from instar.spark.native.relay import install, relayed
 from instar.spark.planner.choice import PartChoice
 from instar.spark.planner.compiled import compiled_planner
@@ -76,6 +77,11 @@ class PlannedTable(Numbered):
         """Return the table by the names that others know."""
         return self.source.origin()
 
+    @property
+    def schema(self) -> str:
+        """The columns as files have them, as Spark's JSON."""
+        return struct_json([physical_json(field, name) for name, field in self.fields.items()])
+
     @cached_property
     def _columns(self) -> Mapping[str, str]:
         return self.origin().columns
@@ -84,9 +90,12 @@ class PlannedTable(Numbered):
     def apply(self, question: str, live: Any) -> Any:  # noqa: ANN401 -- answers a question of Java's
         """Choose the parts that filters need, and say whether these are proved for every row of them.
 
-        Or say which columns tell parts apart, so that joins may prune by them.
+        Or say which columns tell parts apart, so that joins may prune by them; or return the same over files.
         """
         asked = json.loads(question)
+        if asked["kind"] == "files":
+            index = PartIndex(self.gateway, self.label, struct_json(()), self.source)
+            return make_relation(self.gateway, index, self.gateway.schema(self.schema))
         if asked["kind"] == "apart":
             return " ".join(self._apart(asked["columns"], asked["settings"]))
         filters = Filters.told(self.gateway, live, asked["filters"], asked["zone"], asked["modes"])
@@ -119,7 +128,7 @@ class PlannedTable(Numbered):
 def is_planned(spark: SparkSession, source: SnapshotSource) -> bool:
     """Whether scans of a source are planned in this session: if they can be, and if it may."""
     gateway = gateway_of(spark)
-    asked = gateway.settings([_SETTING]).get(_SETTING, _FILES)
+    asked = gateway.settings([_SETTING]).get(_SETTING, _AUTO)
     if asked not in (_AUTO, _FILES):
         raise UsageError(f"the Spark setting {_SETTING} cannot be {asked!r}: it is {_AUTO!r} or {_FILES!r}")
     if asked == _FILES or source.adopted():
@@ -156,5 +165,4 @@ def planned_table(
         spark.conf.set(_MERGED, "false")
     named = {column_name(field.id, widened): field for field in fields}
     table = PlannedTable(gateway, source, named, label)
-    schema = struct_json([physical_json(field, name) for name, field in named.items()])
-    return table.planner.table(label, source.identity, schema, table, table.number)
+    return table.planner.table(label, source.identity, table.schema, table, table.number)
