@@ -1,4 +1,4 @@
-"""Random histories on Spark: every time, every schema and some projections, against the model."""
+"""Random histories on Spark: every time, every schema, some projections, on both paths, against the model."""
 
 from __future__ import annotations
 
@@ -38,6 +38,7 @@ some = settings(max_examples=max(8, settings().max_examples // 500), phases=(Pha
 def _small_and_quick(spark: SparkSession) -> Iterator[None]:
     """Write parts of a few rows, and let Spark interpret: compiling many small queries takes longer."""
     quick = {"spark.sql.codegen.wholeStage": "false", "spark.sql.codegen.factoryMode": "NO_CODEGEN"}
+    before = spark.conf.get("instar.planner", "auto")
     for name, value in quick.items():
         spark.conf.set(name, value)
     with pytest.MonkeyPatch.context() as patch:
@@ -46,6 +47,7 @@ def _small_and_quick(spark: SparkSession) -> Iterator[None]:
         yield
     for name in quick:
         spark.conf.unset(name)
+    spark.conf.set("instar.planner", str(before))
 
 
 def can_be_arrow(type_: Type) -> bool:
@@ -117,7 +119,10 @@ def collected(frame: DataFrame) -> pa.Table:
 def check_reader(
     spark: SparkSession, history: History, times: Sequence[int], schema_id: int, reader: Schema
 ) -> None:
-    """Check what one reader sees at some times, in one query: the right rows, or a fence and nothing."""
+    """Check what one reader sees at some times, in one query: the right rows, or a fence and nothing.
+
+    So it is whether Spark's planner knows the parts, or only files.
+    """
     from pyspark.sql import functions as F  # noqa: N812, PLC0415 -- only tests with Spark pay for it
 
     model, table = history.model, history.table
@@ -132,10 +137,12 @@ def check_reader(
     def snapshot(at: int) -> DataFrame:
         return table.snapshot(at, schema=seen).to_spark(spark).select("*", F.lit(at).alias("_at"))
 
-    together = reduce(lambda left, right: left.unionAll(right), map(snapshot, times))
-    assert [field.nullable for field in together.schema][:-1] == [field.nullable for field in seen.fields]
     expected = {at: rows for at in times if (rows := model.rows(at, seen))}
-    assert keys_by_time(collected(together), seen) == expected
+    for way in ("files", "auto"):
+        spark.conf.set("instar.planner", way)
+        together = reduce(lambda left, right: left.unionAll(right), map(snapshot, times))
+        assert [field.nullable for field in together.schema][:-1] == [field.nullable for field in seen.fields]
+        assert keys_by_time(collected(together), seen) == expected
 
 
 @some
