@@ -43,7 +43,7 @@ class Plan:
     """How many rows there are in the table that keys are upserted into."""
 
 
-DEFAULT = Plan(rows=4_000_000, parts=16, rounds=5, upserted=10_000_000)
+DEFAULT = Plan(rows=4_000_000, parts=16, rounds=10, upserted=10_000_000)
 FULL = Plan(rows=10_000_000, parts=24, rounds=7, upserted=10_000_000)
 QUICK = Plan(rows=40_000, parts=4, rounds=1, upserted=40_000)
 

@@ -125,23 +125,29 @@ class Snapshot:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows batch by batch, as `to_arrow` returns them, without holding them all.
 
-        Parts are opened as the iterator goes on. Rows that have to be added up, because of retractions, are
-        held together.
+        Parts are opened as the iterator goes on, the next few while the rows of one are used. Rows that have
+        to be added up, because of retractions, are held together.
         """
+        return self._batches(where, columns, ahead=True)
+
+    def _batches(
+        self, where: str | None, columns: Sequence[str] | None, *, ahead: bool
+    ) -> Iterator[pa.RecordBatch]:
         self._open_pin()
         plan = self._plan
         if columns is not None:
             plan = plan._replace(reader=plan.reader._replace(schema=self.schema.select(columns)))
         if where is None:
-            return self._hold(read_snapshot(self._services, plan))
-        return self._hold(read_filtered(self._services, plan, self._filter(where), self._policy()))
+            return self._hold(read_snapshot(self._services, plan, ahead=ahead))
+        condition, policy = self._filter(where), self._policy()
+        return self._hold(read_filtered(self._services, plan, condition, policy, ahead=ahead))
 
     def head(
         self, rows: int = 10, columns: Sequence[str] | None = None, *, where: str | None = None
     ) -> pa.Table:
         """Return a few of the rows as Arrow, opening as few parts as that takes; which ones is not said."""
         found: list[pa.RecordBatch] = []
-        for batch in self.to_batches(where, columns):
+        for batch in self._batches(where, columns, ahead=False):
             found.append(batch.slice(0, rows - sum(one.num_rows for one in found)))
             if sum(one.num_rows for one in found) >= rows:
                 break

@@ -6,10 +6,9 @@ for the caller to say.
 
 from __future__ import annotations
 
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
-from typing import TYPE_CHECKING, Any, Final, TypeVar, Union
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Final, Union
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +16,7 @@ import pyarrow.parquet as pq
 
 from instar.errors import AdoptedFileError, CorruptTableError, NotFoundError, StorageError, UsageError
 from instar.parts.adopted import BATCH_ROWS, AdoptedColumns
+from instar.parts.ahead import map_ahead
 from instar.parts.foreign import open_foreign
 from instar.parts.layout import DIFF, KEY, TS, file_schema, parquet_leaves, update_schema
 from instar.parts.needed import needed_columns, needed_fields
@@ -27,8 +27,7 @@ from instar.schema import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from concurrent.futures import Future
+    from collections.abc import Iterator
     from pathlib import Path
 
     import numpy.typing as npt
@@ -48,7 +47,6 @@ _SMALL: Final = 1 << 20
 _AHEAD_BYTES: Final = 8 * 1024 * 1024
 """Smaller files rarely have more than one row group."""
 _AHEAD_GROUPS: Final = 2
-_T = TypeVar("_T")
 
 Source = Union[str, "Path", bytes, pa.Buffer, pa.NativeFile, Any]
 """A path, the bytes of a file, or a file that can be read and sought."""
@@ -234,28 +232,12 @@ def _batches(
             return list(read_run(own, [at]))
 
     if path is not None and part.adopted is None and len(read) > 1:
-        yield from _ahead(read_group, read)
+        yield from chain.from_iterable(map_ahead(read_group, read, threads=_AHEAD_GROUPS))
     elif len(read) == len(sizes):
         yield from read_run(file, read)
     else:  # one by one, so that positions are known
         for at in read:
             yield from read_run(file, [at])
-
-
-def _ahead(read: Callable[[int], list[_T]], groups: Sequence[int]) -> Iterator[_T]:
-    """Yield what is read of each group, in order, while threads read the next ones."""
-    waiting: deque[Future[list[_T]]] = deque()
-    with ThreadPoolExecutor(_AHEAD_GROUPS) as pool:
-        try:
-            for group in groups:
-                waiting.append(pool.submit(read, group))
-                if len(waiting) > _AHEAD_GROUPS:
-                    yield from waiting.popleft().result()
-            while waiting:
-                yield from waiting.popleft().result()
-        finally:
-            for left in waiting:
-                left.cancel()
 
 
 def _check_columns(file: pq.ParquetFile, projected: Schema, stored: list[str], part: Part) -> None:
