@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from pathlib import Path
-from typing import TYPE_CHECKING
+from contextlib import closing
+from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 import pytest
@@ -14,7 +14,8 @@ from instar.errors import CorruptTableError
 from instar.storage import directory
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator, Iterator
+    from pathlib import Path
 
     from instar import Table
 
@@ -58,9 +59,8 @@ def test_damage_is_found_where_it_is(table: Table, tmp_path: Path) -> None:
 def test_whoever_stops_early_leaves_no_thread_behind(table: Table) -> None:
     """An iterator that is closed lets go of the parts that it has not handed out."""
     before = threading.active_count()
-    batches = table.snapshot().to_batches()
-    next(batches)
-    batches.close()  # type: ignore[attr-defined] -- it is a generator
+    with closing(cast("Generator[pa.RecordBatch]", table.snapshot().to_batches())) as batches:
+        next(batches)
     assert threading.active_count() == before
 
 

@@ -68,4 +68,6 @@ def _scan(
     is_quick = parts.bytes <= _QUICK * len(parts) and blob.location("parts").startswith("/")
     ahead = ahead and not is_quick and len(parts) > 1
     written = parts.written(history)
-    yield from chain.from_iterable(map_ahead(read, written, threads=_THREADS) if ahead else map(read, written))
+    yield from chain.from_iterable(
+        map_ahead(read, written, threads=_THREADS) if ahead else map(read, written)
+    )
