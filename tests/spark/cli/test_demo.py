@@ -16,8 +16,12 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.timeout(900)
-def test_programs_are_told_the_whole_story(spark: SparkSession, tmp_path: Path) -> None:
+def test_programs_are_told_the_whole_story(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Every chapter has a title and what it found: words, rows and errors."""
+    # A test of the documents runs the demo with all of its appends.
+    monkeypatch.setattr("instar.cli.demo._APPENDS", 150)
     lake = str(tmp_path / "[bold]lake")
     done = instar("demo", "--keep", lake, "--json")
     assert (done.returncode, done.stderr) == (0, "")
@@ -30,8 +34,8 @@ def test_programs_are_told_the_whole_story(spark: SparkSession, tmp_path: Path) 
     assert write["found"][1][0]["user"] == "user0"
     assert evolve["found"][-1]["error"]["code"] == "incompatible-schema"
     compacted, parts, same, found = story["chapters"][8]["found"]
-    assert compacted == "Compaction wrote 1,000 parts as 1, without Spark."
-    assert [row["parts in the table"] for row in parts] == ["1000", "1"]
+    assert compacted == "Compaction wrote 150 parts as 1, without Spark."
+    assert [row["parts in the table"] for row in parts] == ["150", "1"]
     assert same.startswith("The rows are the same.")
     assert found == [{"id": "101", "page": "/"}]
     before, after = (text for text in story["chapters"][9]["found"] if "2026-11" in text)

@@ -140,6 +140,8 @@ CHAPTERS = (
     "6. Listen to what changes",
     "7. Delete, and still read the past",
     "8. What happened",
+    "9. A thousand small appends, a compaction, and the same query before and after",
+    "10. Ten days of a stream, three versions, and the evolver",
 )
 TOLD = (
     "Appended 100,000 rows under schema 0",
@@ -149,6 +151,7 @@ TOLD = (
     "WriterFencedError: ",
     "Retracted 50,001 rows: 50,002 are left, and as of the time before there are 100,003.",
     "evolved to schema 3",
+    "Compaction wrote 1,000 parts as 1, without Spark.",
 )
 
 

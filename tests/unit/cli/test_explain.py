@@ -108,10 +108,10 @@ def test_what_cannot_be_asked_is_refused(
 def test_columns_without_bounds_are_told_with_what_to_do(tmp_path: Path) -> None:
     """A condition on the last column of a very wide table reads everything, and why is said."""
     with library.open(tmp_path) as opened:
-        table = opened.create_table("t", ", ".join(f"c{at} bigint" for at in range(3000)))
-        table.append(pa.table({f"c{at}": [at] for at in range(3000)}))
-    told = instar("explain", "t", "c2999 > 5000 and c0 >= 0", "--store", str(tmp_path)).stdout
-    assert "Some parts have no bounds of c2999, and are always read." in told
-    assert "table.configure(stats=['c2999'])" in told
+        table = opened.create_table("t", ", ".join(f"c{at} bigint" for at in range(1000)))
+        table.append(pa.table({f"c{at}": [at] for at in range(1000)}))
+    told = instar("explain", "t", "c999 > 5000 and c0 >= 0", "--store", str(tmp_path)).stdout
+    assert "Some parts have no bounds of c999, and are always read." in told
+    assert "table.configure(stats=['c999'])" in told
     assert "no bounds" not in instar("explain", "t", "c0 >= 0", "--store", str(tmp_path)).stdout
-    assert ask(str(tmp_path), "c2999 > 5000")["unbounded"] == ["c2999"]
+    assert ask(str(tmp_path), "c999 > 5000")["unbounded"] == ["c999"]

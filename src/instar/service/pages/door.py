@@ -48,8 +48,8 @@ class Sessions:
         key = secrets.token_urlsafe(32)
         with self._lock:
             now = self._clock()
-            self._ends = {known: end for known, end in self._ends.items() if end > now}
-            while len(self._ends) >= _MOST:
+            # The oldest come first, and all last equally long.
+            while self._ends and (len(self._ends) >= _MOST or next(iter(self._ends.values())) <= now):
                 del self._ends[next(iter(self._ends))]
             self._ends[_digest(key)] = now + _SECONDS
         return key

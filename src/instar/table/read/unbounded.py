@@ -23,9 +23,9 @@ def find_unbounded(chunks: ChunkReader, state: TableState) -> list[str]:
         (path, leaf) for path, leaf in state.history.latest.leaves() if not isinstance(leaf.type, List | Map)
     ]
     known = load_parts(chunks, state, [leaf for _, leaf in leaves], ())
-    found = []
+    by_field, found = known.bounds, []
     for path, leaf in leaves:
-        bounds = known.bounds[leaf.id]
+        bounds = by_field[leaf.id]
         values = pc.subtract(known.rows, pc.add(bounds.column("nulls"), bounds.column("nans")))
         has_values = pc.fill_null(pc.greater(values, 0), True)  # noqa: FBT003 -- unknown: there may be some
         if pc.any(pc.and_(has_values, bounds.column("min").is_null())).as_py():
