@@ -20,7 +20,7 @@ from bench.report import Column, Report, Section
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
 
     from instar import Store, Table
 
@@ -55,6 +55,7 @@ def run(plan: Plan, command: str, directory: Path | None) -> Report:
     with tempfile.TemporaryDirectory(dir=directory) as folder, instar.open(f"{folder}/lake") as store:
         before = _fill(store, "before", plan)
         report.sections.append(_reads(plan, spark, store, before))
+        report.sections.append(_positions(plan, spark, before))
         report.sections.append(_deletes(plan, spark, store))
         report.sections.append(_by_value(plan, spark, store, before))
         many = replace(plan, rows=plan.upserted)
@@ -125,6 +126,32 @@ def _reads(plan: Plan, spark: SparkSession, store: Store, before: Table) -> Sect
         "seconds": Column("seconds", ".2f"),
     }
     return Section(f"Reading {plan.rows:,} rows less those that were deleted", columns, found)
+
+
+def _positions(plan: Plan, spark: SparkSession, before: Table) -> Section:
+    """Have Spark alone leave the same rows out of one column of plain files, by the positions it tells."""
+    files = spark.read.parquet(*before.read(spark).inputFiles())
+    price = files.columns[1]
+
+    def ask(frame: DataFrame) -> Callable[[], float]:
+        return timing(lambda: frame.selectExpr("count(*)", f"sum({price})").collect())
+
+    cases = {"before": ask(files)}
+    for share, every in _EVERY.items():
+        cases[share] = ask(files.where(f"_metadata.row_index % {every} <> 0"))
+    took = warmed("positions", cases, plan.rounds)
+    found = [
+        {"share": share, "ratio": Ratio.of(took[share], took["before"]), "seconds": median(took[share])}
+        for share in _EVERY
+    ]
+    columns = {
+        "share": Column("rows left out of every file"),
+        "ratio": Column("times all rows"),
+        "seconds": Column("seconds", ".2f"),
+    }
+    return Section(
+        "One column of plain Parquet on Spark, less the same rows by _metadata.row_index", columns, found
+    )
 
 
 def _deletes(plan: Plan, spark: SparkSession, store: Store) -> Section:
