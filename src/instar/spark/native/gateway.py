@@ -52,11 +52,15 @@ class Gateway:
         self.parquet = sources.parquet.ParquetFileFormat
         self.file_systems = self.jvm.org.apache.hadoop.fs.FileSystem
         # Looking a class up takes a call for each package that it is in, so those of every query are kept.
-        self._utils = self.jvm.org.apache.spark.api.python.PythonUtils
+        # So are methods: each look for one is a call, too.
+        utils = self.jvm.org.apache.spark.api.python.PythonUtils
+        self._seq, self._scala_map = utils.toSeq, utils.toScalaMap
+        self._split = self.jvm.org.apache.commons.lang3.StringUtils.splitPreserveAllTokens
+        self._maps: dict[str, Any] = {}
         self._conf = self.jvm.org.apache.spark.sql.internal.SQLConf
         self._system = self.jvm.java.lang.System
         self._none = self.jvm.scala.Option.empty()
-        self._data_type = self.jvm.org.apache.spark.sql.types.DataType
+        self._schema = self.jvm.org.apache.spark.sql.types.DataType.fromJson
         self._path = self.jvm.org.apache.hadoop.fs.Path
         self._expressions = self.jvm.org.apache.spark.sql.classic.ExpressionUtils
         self._literal = self.jvm.org.apache.spark.sql.catalyst.expressions.Literal
@@ -78,15 +82,22 @@ class Gateway:
 
     def schema(self, json: str) -> Any:  # noqa: ANN401 -- a Java object
         """Return a Spark schema from its JSON."""
-        return self._data_type.fromJson(json)
+        return self._schema(json)
 
     def seq(self, items: Sequence[Any]) -> Any:  # noqa: ANN401 -- a Java object
         """Return a Scala sequence."""
-        return self._utils.toSeq(list(items))
+        return self._seq(list(items))
 
     def options(self, options: Mapping[str, object]) -> Any:  # noqa: ANN401 -- a Java object
         """Return an immutable Scala map."""
-        return self._utils.toScalaMap(options)
+        return self._scala_map(options)
+
+    def kept_options(self, options: Mapping[str, str]) -> Any:  # noqa: ANN401 -- a Java object
+        """Return an immutable Scala map of what is asked for again and again, made once."""
+        named = repr(options)
+        if named not in self._maps:
+            self._maps[named] = self.options(options)
+        return self._maps[named]
 
     def java_map(self, items: Mapping[str, str]) -> Any:  # noqa: ANN401 -- a Java map
         """Return a map of Java's own."""
@@ -106,8 +117,7 @@ class Gateway:
         """Return an array of strings."""
         if not items:
             return self.py4j.new_array(self.jvm.java.lang.String, 0)
-        split = self.jvm.org.apache.commons.lang3.StringUtils.splitPreserveAllTokens
-        return split(_SEPARATOR.join(items), _SEPARATOR)
+        return self._split(_SEPARATOR.join(items), _SEPARATOR)
 
     def new_array(self, of: Any, size: int) -> Any:  # noqa: ANN401 -- a Java class, and an array of it
         """Return an array with nothing in it yet."""

@@ -155,13 +155,16 @@ def _adopted_frame(  # noqa: PLR0913 -- as above
 
 def make_relation(gateway: Gateway, index: PartIndex, schema: Any) -> Any:  # noqa: ANN401 -- Java objects
     """Return Spark's relation over the files of an index."""
+    options = gateway.kept_options(READ_OPTIONS)
+    for name, value in index.options.items():
+        options = options.updated(name, value)
     return gateway.relation(
         index,
         index.partitionSchema(),
         schema,
         gateway.none(),
         gateway.parquet(),
-        gateway.options({**READ_OPTIONS, **index.options}),
+        options,
         gateway.session,
     )
 
@@ -176,9 +179,11 @@ def show(frame: DataFrame, fields: Sequence[Field], *others: str) -> DataFrame:
     if any(looks_physical(field.type) for field in fields):
         have = {column.name: column.dataType for column in frame.schema}
         return frame.select(*[_shown(field, have[field_name(field.id)]) for field in fields], *others)
-    # As text, which takes one call into the JVM: each column that is made here takes dozens.
+    # As text, all in one call into the JVM: each column that is made here takes dozens.
     named = [f"{field_name(field.id)} AS `{field.name.replace('`', '``')}`" for field in fields]
-    return frame.selectExpr(*named, *others)
+    spark = frame.sparkSession
+    texts = gateway_of(spark).strings([*named, *others])
+    return DataFrame(frame._jdf.selectExpr(texts), spark)  # noqa: SLF001 -- PySpark makes a call of each text
 
 
 def shown_column(field: Field) -> Column:
