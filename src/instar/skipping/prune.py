@@ -25,7 +25,7 @@ from instar.skipping.results import Results, any_of
 from instar.skipping.spans import NO, YES, Mask, Whole, full_span
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
 __all__ = ["Decision", "Verdict", "decide", "make_scope", "outcomes"]
 
@@ -45,6 +45,8 @@ class Decision:
 
     read: Mask
     """One for each part: whether it has to be read."""
+    certain: Mask
+    """Whether the filter is true for every row of a part that is read."""
 
     def __len__(self) -> int:
         return len(self.read)
@@ -61,10 +63,11 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Whether a filter may be true for a row of a part, and whether it may fail on one."""
+    """Whether a filter may be true for a row of a part, may fail on one, and is true for all of them."""
 
     true: Mask
     fail: Mask
+    certain: Mask
 
     @property
     def excluded(self) -> Mask:
@@ -86,23 +89,26 @@ def decide(
     """
     count = len(rows)
     left = np.arange(count)
-    for stage in _stages(expression):
+    certain = np.ones(count, np.bool_)
+    parts = conjuncts(expression)
+    plain: list[Outcomes] = []  # of each conjunct by itself, as long as none has excluded a part
+    for stage in (*parts, expression) if len(parts) > 1 else parts:
         if not len(left):
             break
-        excluded = np.broadcast_to(outcomes(stage, make_scope(stage, bounds, rows, now)).excluded, len(left))
+        # Each conjunct is asked by itself, of what the ones before have left; then all of them together.
+        scope = make_scope(stage, bounds, rows, now)
+        found = _all_of(parts, scope, plain) if len(plain) == len(parts) else outcomes(stage, scope)
+        plain.append(found)
+        certain[left] &= found.certain
+        excluded = np.broadcast_to(found.excluded, len(left))
         if excluded.any():
+            plain.clear()
             kept = pa.array(~excluded)
             bounds = {field_id: batch.filter(kept) for field_id, batch in bounds.items()}
             rows, left = rows.filter(kept), left[~excluded]
     read = np.zeros(count, np.bool_)
     read[left] = True
-    return Decision(read)
-
-
-def _stages(expression: Expression) -> tuple[Expression, ...]:
-    """Ask each conjunct by itself, of what the ones before have left; then all of them together."""
-    parts = conjuncts(expression)
-    return (*parts, expression) if len(parts) > 1 else parts
+    return Decision(read, certain & read)
 
 
 def make_scope(
@@ -129,30 +135,39 @@ def outcomes(expression: Expression, scope: Scope) -> Outcomes:
     match expression:
         case Call(function=Function.OR, args=args):
             each = [outcomes(arg, scope) for arg in args]
-            return Outcomes(
-                np.logical_or.reduce(np.broadcast_arrays(*(one.true for one in each))),
-                np.logical_or.reduce(np.broadcast_arrays(*(one.fail for one in each))),
-            )
+            fail = _any(one.fail for one in each)
+            return Outcomes(_any(one.true for one in each), fail, _any(one.certain for one in each) & ~fail)
         case Call(function=Function.AND):
-            return _all_of(conjuncts(expression), scope)
+            parts = conjuncts(expression)
+            return _all_of(parts, scope, [outcomes(part, scope) for part in parts])
     result = evaluate(expression, scope)
-    return Outcomes(result.truth.true, result.fail)
+    certain = result.truth.true & ~result.truth.false & ~result.null & ~result.fail
+    return Outcomes(result.truth.true, result.fail, certain)
 
 
-def _all_of(parts: tuple[Expression, ...], scope: Scope) -> Outcomes:
-    each = [outcomes(part, scope) for part in parts]
-    excluded = np.logical_or.reduce(np.broadcast_arrays(*(one.excluded for one in each)))
+def _all_of(parts: tuple[Expression, ...], scope: Scope, each: Sequence[Outcomes]) -> Outcomes:
+    """Say the same of conjuncts together, of which `each` is known by itself."""
+    excluded = _any(one.excluded for one in each)
     if scope.may_look_again and not excluded.all():
         inner = replace(_narrowed(parts, each, scope), may_look_again=False)
         for part, plain in zip(parts, each, strict=True):
             if any(inner.columns.get(id_) is not scope.columns.get(id_) for id_ in fields_needed(part)):
                 excluded = excluded | (~outcomes(part, inner).true & ~plain.fail)
-    fail = np.logical_or.reduce(np.broadcast_arrays(*(one.fail for one in each)))
-    true = np.logical_and.reduce(np.broadcast_arrays(*(one.true for one in each)))
-    return Outcomes(true & ~excluded, fail & ~excluded)
+    fail, true = _any(one.fail for one in each), _all(one.true for one in each)
+    return Outcomes(true & ~excluded, fail & ~excluded, _all(one.certain for one in each))
 
 
-def _narrowed(parts: tuple[Expression, ...], each: list[Outcomes], scope: Scope) -> Scope:
+def _any(masks: Iterable[Mask]) -> Mask:
+    found: Mask = np.logical_or.reduce(np.broadcast_arrays(*masks))
+    return found
+
+
+def _all(masks: Iterable[Mask]) -> Mask:
+    found: Mask = np.logical_and.reduce(np.broadcast_arrays(*masks))
+    return found
+
+
+def _narrowed(parts: tuple[Expression, ...], each: Sequence[Outcomes], scope: Scope) -> Scope:
     """Narrow columns by all conjuncts that do not fail: a row that is wanted makes all of them true."""
     for part, plain in zip(parts, each, strict=True):
         if plain.fail.all():

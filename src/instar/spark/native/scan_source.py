@@ -37,7 +37,6 @@ from instar.stream.stamp import dataset_name
 from instar.table.log.pin import Pin
 from instar.table.outside import check_unchanged
 from instar.table.read.audit import resolve_policy
-from instar.table.read.locate import all_certain
 from instar.table.read.pruning import Condition
 from instar.table.read.report import report_scan
 from instar.table.read.selection import select_parts
@@ -113,6 +112,8 @@ class Chosen(NamedTuple):
 
     parts: PartSet
     check: Callable[[], None]
+    certain: bool = False
+    """Whether filters are proved for every row of the parts."""
 
 
 class ScanSource(FileSource):
@@ -179,17 +180,13 @@ class ScanSource(FileSource):
         condition = self._condition(filters)
         self._services.asked.note(plan.state, str(condition.expression))
         policy = policy or self.policy(plan)
-        read, checked = select_parts(self._services, plan.state, parts, condition, policy)
+        read, checked, certain = select_parts(self._services, plan.state, parts, condition, policy)
 
         def check() -> None:
             if checked and self._layout is None:
                 check_skipped(self._gateway, self._services, plan.state, condition, filters, checked)
 
-        return Chosen(read, check)
-
-    def is_certain(self, plan: SnapshotPlan, filters: Filters, parts: PartSet) -> bool:
-        """Whether statistics prove filters for every row of some parts."""
-        return all_certain(self._services.chunks, plan.state, self._condition(filters), parts)
+        return Chosen(read, check, certain)
 
     def adopted_in(self, plan: SnapshotPlan) -> dict[FileLayout, FileSource]:
         """Return the adopted files of a plan by their layouts."""

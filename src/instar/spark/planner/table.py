@@ -107,7 +107,7 @@ class PlannedTable(Numbered):
             bool(filters)
             and bool(chosen.parts)  # where none is left, Spark still sees that there was a filter
             and policy.mode is Skipping.ON
-            and self.source.is_certain(self.source.plan, filters, chosen.parts)
+            and chosen.certain
         )
         return PartChoice(self, chosen, filters, decided=proved).to_java(proved=proved)
 

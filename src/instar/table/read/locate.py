@@ -7,7 +7,7 @@ retracted by value have no position of their own: they are found by value, and h
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -37,10 +37,7 @@ if TYPE_CHECKING:
     from instar.table.read.snapshot import SnapshotPlan
     from instar.table.services import Services
 
-__all__ = ["Found", "all_certain", "certain_in", "certain_parts", "find_rows", "merged_rows", "narrow_reader"]
-
-_MANY: Final = 1000
-"""So many parts take longer to evaluate than one."""
+__all__ = ["Found", "certain_in", "certain_parts", "find_rows", "merged_rows", "narrow_reader"]
 
 
 class Found(NamedTuple):
@@ -86,14 +83,6 @@ def certain_in(services: Services, plan: SnapshotPlan, condition: Filter, policy
 def certain_parts(chunks: ChunkReader, state: TableState, condition: Condition) -> Mask:
     """Tell for which live parts a condition is proved to be true for every row."""
     return _certain(part_bounds(chunks, state, condition.expression), condition)
-
-
-def all_certain(chunks: ChunkReader, state: TableState, condition: Condition, parts: PartSet) -> bool:
-    """Whether a condition is proved to be true for every row of some parts; mostly the first says no."""
-    known = part_bounds(chunks, state, condition.expression).keep(parts.mask)
-    if len(known) > _MANY and not _certain(known.keep(np.arange(len(known)) < 1), condition).all():
-        return False
-    return bool(_certain(known, condition).all())
 
 
 def _certain(known: PartSet, condition: Condition) -> Mask:

@@ -41,9 +41,13 @@ class Condition(NamedTuple):
 
 
 class Needed(NamedTuple):
-    """Which of the live parts of a state have to be read, and how many chunks were not looked into."""
+    """Which of the live parts of a state have to be read, and how many chunks were not looked into.
+
+    A filter is true for every row of a part that is `certain`.
+    """
 
     read: Mask
+    certain: Mask
     chunks: int
     chunks_skipped: int
 
@@ -54,13 +58,15 @@ def needed_parts(chunks: ChunkReader, state: TableState, condition: Condition) -
     fields = _fields_of(state, condition.expression)
     if not fields:
         # Nothing in it depends on a part: one decision is everybody's.
-        read = decide(condition.expression, {}, pa.array([1], pa.int64()), condition.now).read[0]
-        return Needed(np.full(state.totals.parts, read), len(refs), 0 if read else len(refs))
+        found = decide(condition.expression, {}, pa.array([1], pa.int64()), condition.now)
+        read, certain = (np.full(state.totals.parts, mask[0]) for mask in (found.read, found.certain))
+        return Needed(read, certain, len(refs), 0 if found.read[0] else len(refs))
     skipped = _skipped_chunks(chunks, state, refs, fields, condition)
     known = part_bounds(chunks, state, condition.expression, skipped)
-    read = np.zeros(len(known.mask), dtype=bool)
-    read[known.mask] = decide(condition.expression, known.bounds, known.rows, condition.now).read
-    return Needed(read, len(refs), len(skipped))
+    found = decide(condition.expression, known.bounds, known.rows, condition.now)
+    read, certain = (np.zeros(len(known.mask), dtype=bool) for _ in range(2))
+    read[known.mask], certain[known.mask] = found.read, found.certain
+    return Needed(read, certain, len(refs), len(skipped))
 
 
 def part_bounds(

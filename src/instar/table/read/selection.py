@@ -33,6 +33,8 @@ class Selection(NamedTuple):
 
     read: PartSet
     checked: PartSet
+    certain: bool = False
+    """Whether the condition is proved for every row of what is read."""
 
 
 def select_parts(
@@ -46,7 +48,8 @@ def select_parts(
     if policy.mode is Skipping.OFF or not parts:
         return Selection(parts, parts.keep(np.zeros(len(parts), dtype=bool)))
     began = perf_counter()
-    needed = needed_parts(services.chunks, state, condition).read[parts.mask]
+    found = needed_parts(services.chunks, state, condition)
+    needed = found.read[parts.mask]
     PLANNING_SECONDS.observe(perf_counter() - began)
     skipped = parts.keep(~needed)
     chosen = services.audits.choose(policy, skipped, state.table_id, str(condition.expression))
@@ -55,7 +58,7 @@ def select_parts(
     PARTS_SKIPPED.inc(len(skipped))
     PARTS_AUDITED.inc(len(chosen))
     services.audits.note_read(read.bytes)
-    return Selection(read, skipped.take(chosen))
+    return Selection(read, skipped.take(chosen), bool(found.certain[read.mask].all()))
 
 
 def found_violation(
