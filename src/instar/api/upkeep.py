@@ -174,7 +174,7 @@ class TableUpkeep(ABC):
                 "purge needs columns that were dropped, or a condition for rows: give one of them"
             )
         if adopted not in {"keep", "delete"}:
-            raise UsageError(f"adopted={adopted!r}: adopted files are 'keep'ed or 'delete'd")
+            raise UsageError(f"adopted={adopted!r}: use 'keep' or 'delete' for adopted files")
         check_clock(self._services)
         return purge_table(
             self._services,

@@ -74,14 +74,14 @@ def check(  # noqa: PLR0913 -- one option for each way to compare
     ] = None,
     format_: Annotated[
         str | None,
-        typer.Option("--format", help="protobuf, avro, json-schema or ddl; told by the file without."),
+        typer.Option("--format", help="protobuf, avro, json-schema or ddl; by default the file decides."),
     ] = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Let a change of meaning, such as a rename, count as well.")
+        bool, typer.Option("--strict", help="Also fail for a change of meaning, such as a rename.")
     ] = False,
     github: Annotated[
         bool,
-        typer.Option("--github", help="Annotate the lines of a pull request; on by itself in GitHub's CI."),
+        typer.Option("--github", help="Annotate the lines of a pull request; on by default in GitHub's CI."),
     ] = False,
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
@@ -181,7 +181,8 @@ def _find_store(against: str, consensus: str | None) -> tuple[Store, str]:
         except StoreNotFoundError:
             continue
     raise UsageError(
-        f"--against {against}: there is no store at any folder of it. Write STORE/STREAM, such as lake/events"
+        f"--against {against}: there is no store in any folder of this path. "
+        "Write STORE/STREAM, such as lake/events"
     )
 
 

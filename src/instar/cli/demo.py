@@ -77,7 +77,7 @@ class _Story:
 def demo(
     *,
     keep: Annotated[
-        str | None, typer.Option(help="Make the store here and keep it; otherwise it is temporary.")
+        str | None, typer.Option(help="Create the store here and keep it; by default it is temporary.")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:

@@ -31,11 +31,11 @@ app = typer.Typer(
 )
 
 StreamsArgument = Annotated[
-    list[str] | None, typer.Argument(help="Streams; without any, all of the store.", show_default=False)
+    list[str] | None, typer.Argument(help="Streams; by default all of the store.", show_default=False)
 ]
 
 AlwaysOption = Annotated[
-    bool, typer.Option("--always", help="Stamp tables also if no query over a range would notice.")
+    bool, typer.Option("--always", help="Stamp tables even if no query over a range would notice.")
 ]
 
 
@@ -81,7 +81,7 @@ def run(  # noqa: PLR0913 -- each is an option of the command
     every: Annotated[str, typer.Option(help="How often to look for raised versions: 10s, 5m.")] = "10s",
     metrics_port: MetricsPortOption = None,
     rounds: Annotated[
-        int | None, typer.Option(min=1, help="End after so many looks; without, only when interrupted.")
+        int | None, typer.Option(min=1, help="Stop after this many looks; by default only when interrupted.")
     ] = None,
     always: AlwaysOption = False,
     share: ShareOption = 0.2,

@@ -35,7 +35,7 @@ FormatOption = Annotated[
         "--format",
         "-f",
         metavar="FORMAT",
-        help="parquet, csv, json or arrow, if the names of the files do not tell.",
+        help="parquet, csv, json or arrow, if the file names do not say.",
     ),
 ]
 EvolveOption = Annotated[
@@ -84,7 +84,8 @@ def import_files(  # noqa: PLR0913 -- options of a command
         typer.Option("--discard-dropped", help="With --schema, let values of columns go that were dropped."),
     ] = False,
     token: Annotated[
-        str | None, typer.Option(help="A text that makes the same import happen once, however often it runs.")
+        str | None,
+        typer.Option(help="A text of your choice: an import with the same token happens only once."),
     ] = None,
     delimiter: DelimiterOption = None,
     null: NullOption = None,

@@ -27,7 +27,8 @@ __all__ = ["maintain"]
 def maintain(
     *,
     period: Annotated[
-        str | None, typer.Option(help="Go on, with so much time between passes: 10m, 1h. Without, once.")
+        str | None,
+        typer.Option(help="Keep running, with this much time between passes: 10m, 1h. By default, run once."),
     ] = None,
     jitter: Annotated[
         float, typer.Option(min=0, max=1, help="Change each pause at random by up to this share of it.")

@@ -54,12 +54,12 @@ AsOfOption = Annotated[
     typer.Option(
         parser=parse_moment,
         metavar="TIME",
-        help="Of the rows as of a time, in UTC: 2026-11-15T12:00, as `instar log` prints it, or milliseconds "
-        "since 1970. A table that has not changed since is read as it is.",
+        help="The rows as of a time, in UTC: 2026-11-15T12:00, as `instar log` prints it, or milliseconds "
+        "since 1970. A table that has not changed since then is read as it is.",
     ),
 ]
 VersionOption = Annotated[
-    int | None, typer.Option(help="Of the rows after a commit: a seqno, as `instar log` prints it.")
+    int | None, typer.Option(help="The rows after a commit: a seqno, as `instar log` prints it.")
 ]
 YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
@@ -93,7 +93,7 @@ def confirm(question: str, *, yes: bool) -> None:
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{question} There is nobody to ask here: say --yes")
+        raise UsageError(f"{question} Nobody can answer here: add --yes")
     typer.confirm(question, abort=True, err=True)
 
 

@@ -35,7 +35,9 @@ NdjsonOption = Annotated[bool, typer.Option("--ndjson", help="Print one JSON obj
 VerticalOption = Annotated[bool, typer.Option("--vertical", help="Print each value on a line of its own.")]
 LimitOption = Annotated[
     int | None,
-    typer.Option(min=0, help="At most so many rows; without, 50 in a table, and all for programs."),
+    typer.Option(
+        min=0, help="At most this many rows; by default 50 in a table, and all of them for programs."
+    ),
 ]
 
 _WIDEST: Final = 40

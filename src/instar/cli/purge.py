@@ -26,7 +26,7 @@ def purge(
         typer.Option("--where", "-w", help="Delete the rows for which this is true, in Spark SQL."),
     ] = None,
     delete_adopted: Annotated[
-        bool, typer.Option("--delete-adopted", help="Delete adopted files that held them too.")
+        bool, typer.Option("--delete-adopted", help="Also delete adopted files that held them.")
     ] = False,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,

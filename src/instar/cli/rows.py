@@ -109,7 +109,7 @@ def export(  # noqa: PLR0913 -- options of a command
     file_format: Annotated[
         Format | None,
         typer.Option(
-            "--format", "-f", metavar="FORMAT", help="parquet, csv, json or arrow, if the name does not tell."
+            "--format", "-f", metavar="FORMAT", help="parquet, csv, json or arrow, if the name does not say."
         ),
     ] = None,
     where: WhereOption = None,
@@ -209,7 +209,9 @@ def restore(
 
     """
     if as_of is None and version is None:
-        raise UsageError("say which rows are meant: --version N or --as-of TIME, as `instar log` prints them")
+        raise UsageError(
+            "say which version to restore: --version N or --as-of TIME, as `instar log` prints them"
+        )
     with open_store(store, consensus) as opened:
         target = opened.table(table)
         with snapshot_at(target, as_of, version) as then:
@@ -233,7 +235,7 @@ def listen(
     since: SinceOption = None,
     column: ColumnOption = None,
     timeout: Annotated[
-        float | None, typer.Option(help="Stop after this many seconds without a change; never without.")
+        float | None, typer.Option(help="Stop after this many seconds without a change; by default never.")
     ] = None,
     csv: CsvOption = False,
     store: StoreOption = ".",

@@ -68,7 +68,7 @@ def show(
     table: TableArgument,
     *,
     schema_id: Annotated[
-        int | None, typer.Option("--id", help="A schema of the history; the latest without.")
+        int | None, typer.Option("--id", help="An older schema, by its id; by default the latest.")
     ] = None,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
@@ -99,9 +99,11 @@ def show(
 def diff(
     table: TableArgument,
     old: Annotated[
-        int | None, typer.Argument(help="The id of the older schema; the one before the newer without.")
+        int | None, typer.Argument(help="The id of the older schema; by default the one before the newer.")
     ] = None,
-    new: Annotated[int | None, typer.Argument(help="The id of the newer schema; the latest without.")] = None,
+    new: Annotated[
+        int | None, typer.Argument(help="The id of the newer schema; by default the latest.")
+    ] = None,
     *,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,

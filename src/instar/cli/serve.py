@@ -27,7 +27,7 @@ def serve(
     ] = None,
     max_body: Annotated[int, typer.Option(help="The largest body of a request, in bytes.")] = 16 * 2**20,
     allow_local_webhooks: Annotated[
-        bool, typer.Option("--allow-local-webhooks", help="Let alerts be sent to this machine.")
+        bool, typer.Option("--allow-local-webhooks", help="Allow webhooks that point to this machine.")
     ] = False,
     as_json: JsonOption = False,
 ) -> None:

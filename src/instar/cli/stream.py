@@ -36,7 +36,7 @@ def create(
     stream: StreamArgument,
     schema: Annotated[str, typer.Argument(help="DDL text, or a file with DDL or a Spark schema's JSON.")],
     *,
-    time: Annotated[str, typer.Option(help="The column that tells which table a row belongs to.")],
+    time: Annotated[str, typer.Option(help="The time column, which decides which table a row belongs to.")],
     version: Annotated[str, typer.Option(help="The version of this schema.")] = "v0.0.1",
     kind: Annotated[
         list[str] | None,

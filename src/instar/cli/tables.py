@@ -63,7 +63,7 @@ def tables(
     limit: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Show so many; 0 is all. Otherwise 100, and in JSON all.", show_default=False
+            min=0, help="Show this many; 0 is all. By default 100, and all in JSON.", show_default=False
         ),
     ] = None,
     store: StoreOption = ".",

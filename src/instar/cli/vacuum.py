@@ -15,12 +15,12 @@ __all__ = ["vacuum"]
 
 
 def vacuum(
-    table: Annotated[str | None, typer.Argument(help="One table; without it, the whole store.")] = None,
+    table: Annotated[str | None, typer.Argument(help="One table; by default the whole store.")] = None,
     *,
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Only say what can be deleted as things stand.")
     ] = False,
-    grace: Annotated[str, typer.Option(help="Leave alone what is younger: 90s, 30m, 24h, 7d.")] = "24h",
+    grace: Annotated[str, typer.Option(help="Keep what is younger than this: 90s, 30m, 24h, 7d.")] = "24h",
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,

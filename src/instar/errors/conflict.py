@@ -41,7 +41,7 @@ class SchemaMismatchError(ConflictError):
 
 
 class UpperMismatchError(ConflictError):
-    """An append expected another upper."""
+    """An append expected the table to be complete up to another time."""
 
     code = "upper-mismatch"
 
@@ -63,7 +63,7 @@ class LeaseExpiredError(ConflictError):
     def __init__(self, table: str) -> None:
         self.table = table
         super().__init__(
-            f"cannot read on from this snapshot of `{table}`: its lease expired while nobody renewed it, and "
+            f"cannot continue reading this snapshot of `{table}`: its lease expired, and "
             "a vacuum has deleted files that it needs. Take a new snapshot and read again."
         )
 
@@ -129,6 +129,4 @@ class LeadershipLostError(ConflictError):
     def __init__(self, stream: str, holder: str) -> None:
         self.stream = stream
         self.holder = holder
-        super().__init__(
-            f"{holder} is evolving stream `{stream}` now. Its tables are looked after; run again later."
-        )
+        super().__init__(f"{holder} is evolving stream `{stream}` now. Nothing is lost; run again later.")

@@ -67,6 +67,6 @@ class WriterFencedError(FencedError):
         names = ", ".join(f"`{column}` (dropped by schema {by})" for column, by in columns.items())
         super().__init__(
             f"writer of `{table}` at schema {writer_schema} is fenced: the batch has values in {names}, "
-            "and nobody could ever read them. "
-            f"Write under schema {latest}, or let them go: dropped='discard' (--discard-dropped)."
+            "which nobody could ever read. "
+            f"Write under schema {latest}, or discard them: dropped='discard' (--discard-dropped)."
         )

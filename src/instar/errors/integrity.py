@@ -43,7 +43,7 @@ class AdoptedFileError(CorruptTableError):
 
 
 class NegativeCountError(InstarError):
-    """More retractions of a row than additions; a snapshot would miss rows, so there is none."""
+    """A row was retracted more often than it was added, so there is no right snapshot."""
 
     code = "negative-count"
 
@@ -58,7 +58,7 @@ class NegativeCountError(InstarError):
 
 
 class CountOverflowError(InstarError):
-    """The diffs of a row add up to more than 2^40; a snapshot cannot show the row as often."""
+    """The diffs of a row add up to more than 2^40, more copies than a snapshot can show."""
 
     code = "count-overflow"
 
@@ -73,7 +73,7 @@ class CountOverflowError(InstarError):
 
 
 class SkippingViolationError(InstarError):
-    """A part was proved not to be needed, and then a row of it was: statistics or the proof are wrong."""
+    """A part was skipped although one of its rows matches: the statistics or the proof are wrong."""
 
     code = "skipping-violation"
 
@@ -84,6 +84,6 @@ class SkippingViolationError(InstarError):
         self.bounds = bounds
         self.row = row
         super().__init__(
-            f"`{table}` must not skip part {part} for {condition}: {bounds}, but there is {row}. Set its "
+            f"`{table}` must not skip part {part} for {condition}: {bounds}, but the part has {row}. Set its "
             "option skipping to 'off', which reads everything, and report this: no query may miss a row."
         )

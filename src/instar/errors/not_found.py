@@ -65,7 +65,7 @@ class TableNotFoundError(NotFoundError):
         self.vacuumed = vacuumed
         close = get_close_matches(name, known, n=1)
         hint = f" Did you mean `{close[0]}`?" if close else ""
-        make = " Or say --create, which makes it." if may_create else ""
+        make = " Or add --create to create it." if may_create else ""
         why = "does not exist"
         if vacuumed:
             why = "was dropped, and a vacuum has removed what it held"
@@ -117,7 +117,7 @@ class SchemaNotFoundError(NotFoundError):
 
 
 class InputNotFoundError(NotFoundError):
-    """There is no file or directory of that name, and none that a pattern fits."""
+    """There is no file or directory of that name, and nothing matches the pattern."""
 
     code = "input-not-found"
 

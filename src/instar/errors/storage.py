@@ -14,7 +14,7 @@ __all__ = [
 
 
 class CommitOutcomeUnknownError(InstarError):
-    """The store stopped answering after the commit was sent, and whether it landed could not be found out."""
+    """The store stopped answering after a commit was sent, so it is not known whether the commit landed."""
 
     code = "commit-outcome-unknown"
 
@@ -40,13 +40,13 @@ class StorageError(InstarError):
 
 
 class StorageDeniedError(StorageError):
-    """The store does not allow it to this user, or to anybody: it may be read only."""
+    """The store does not allow it, to this user or to anyone: it may be read-only."""
 
     code = "storage-denied"
 
 
 class StorageUnsupportedError(StorageError):
-    """The store cannot do it at all, such as to create an object only if it does not exist."""
+    """The store lacks something that instar needs, such as creating an object only if it does not exist."""
 
     code = "storage-unsupported"
 

@@ -61,7 +61,7 @@ class UnsupportedTypeError(InvalidSchemaError):
         self.why = why
         self.path = path
         where = f" of column `{path}`" if path else ""
-        super().__init__(f"type {type_name}{where} cannot be held: {why}", text=text, position=position)
+        super().__init__(f"type {type_name}{where} cannot be stored: {why}", text=text, position=position)
 
 
 class AmbiguousEvolutionError(UsageError):
@@ -76,7 +76,7 @@ class AmbiguousEvolutionError(UsageError):
         )
         super().__init__(
             f"the change cannot be decided from names alone:{lines}\n"
-            "Rename first to keep the values, or drop first to let them go; then evolve to the schema."
+            "Rename first to keep the values, or drop first to lose them; then evolve to the schema."
         )
 
 
@@ -101,7 +101,7 @@ class FormerNameError(UsageError):
         self.schema_id = schema_id
         self.now = now
         self.others = tuple(others)
-        more = f" The same holds for {', '.join(f'`{it}`' for it in self.others)}." if self.others else ""
+        more = f" The same applies to {', '.join(f'`{it}`' for it in self.others)}." if self.others else ""
         became = f"is `{now}` now" if now is not None else "was dropped"
         change = f"by schema {schema_id + 1}"
         what = f"to fill `{now}`, write" if now is not None else "to write as before it was dropped, write"
@@ -131,7 +131,7 @@ class InvalidEventError(UsageError):
 
     def __init__(self, why: str) -> None:
         self.why = why
-        super().__init__(f"this cannot be taken in, and nothing of it was kept: {why}")
+        super().__init__(f"this cannot be stored, and none of it was kept: {why}")
 
 
 class DataMismatchError(UsageError):
@@ -156,7 +156,7 @@ class DataMismatchError(UsageError):
 
 
 class MissingExtraError(UsageError):
-    """What was asked for needs a package that is not installed, of an extra of instar or of its own."""
+    """A package is not installed that this needs: an extra of instar, or a library of its own."""
 
     code = "missing-extra"
 
@@ -233,6 +233,6 @@ class FileSystemMissingError(UsageError):
         remedy = f"Start the session with spark.jars.packages={package}" if package else "Configure one"
         super().__init__(
             f"Spark cannot open {url} itself: the session has no file system for {scheme}:// ({why}). "
-            f"{remedy}; `instar doctor` checks it. What takes no session works without one: to_arrow, and "
+            f"{remedy}; `instar doctor` checks it. Calls without a session still work: to_arrow, and "
             "delete, update, upsert and merge of Arrow data"
         )

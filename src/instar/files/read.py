@@ -351,7 +351,9 @@ def _unified(schemas: Sequence[pa.Schema], paths: Sequence[Path]) -> pa.Schema:
         return pa.unify_schemas(schemas, promote_options="permissive")
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         names = ", ".join(path.name for path in paths[:3])
-        raise UsageError(f"the files {names} … do not go together: {error}. Import them apart") from None
+        raise UsageError(
+            f"the files {names} … have columns that do not match: {error}. Import them one by one"
+        ) from None
 
 
 def _united(

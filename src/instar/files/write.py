@@ -86,7 +86,7 @@ def _write_all(writer: pa.ipc.RecordBatchWriter | pq.ParquetWriter, batches: Ite
 def _created(path: Path, *, replace: bool) -> Iterator[IO[bytes]]:
     """Open a file that gets its name when all of it has been written."""
     if path.exists() and not replace:
-        raise UsageError(f"{path} is there already: choose another name, or say --force")
+        raise UsageError(f"{path} already exists: choose another name, or add --force")
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with unfinished.open("wb") as target:

@@ -197,7 +197,7 @@ def _engine_url(url: str) -> str:
             )
         return url
     raise UsageError(
-        f"{url!r} is no database that lineage can be kept in: write sqlite:///lineage.db, or "
+        f"{url!r} is not a database for lineage: write sqlite:///lineage.db, or "
         "postgresql://user@host/database"
     )
 

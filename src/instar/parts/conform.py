@@ -175,7 +175,7 @@ class _Slot:
             missing &= parents.is_valid().to_numpy(zero_copy_only=False)
         if missing.any():
             raise _MisfitError(
-                self.path, int(missing.argmax()), "the column is not null, and here is no value"
+                self.path, int(missing.argmax()), "the column is not null, and this row has no value"
             )
 
 

@@ -79,8 +79,8 @@ def _addresses(url: str, *, allow_local: bool) -> list[str]:
     bad = next((address for address in addresses if not allow_local and _is_local(address)), None)
     if bad is not None:
         raise InvalidEventError(
-            f"{url!r} leads to {bad}, which is this machine or its link. Start the service with "
-            "--allow-local-webhooks if that is meant"
+            f"{url!r} leads to {bad}, which is a local address. Start the service with "
+            "--allow-local-webhooks to permit it"
         )
     return addresses
 

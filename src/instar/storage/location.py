@@ -137,7 +137,7 @@ def _path(text: str) -> Path:
         return Path(text).expanduser()
     except RuntimeError as error:
         raise UsageError(
-            f"cannot open {text}: nobody here has the home directory that it begins with. "
+            f"cannot open {text}: this machine has no such user. "
             "Write the path in full, or ./~… for a directory of that name"
         ) from error
 

@@ -72,7 +72,7 @@ ERRORS = {
     "no table": ("AnalysisException", f"{USAGE}the format 'instar' needs .option('table', …)"),
     "no condition": ("AnalysisException", f"{USAGE}'k >' is not a condition in SQL"),
     "undecided": ("PythonException", f"{USAGE}whether \"soundex(v) = 'V000'\" is true for a row"),
-    "misfit": ("AnalysisException", f"{MISFIT}the column is not null, and here is no value. Row 0"),
+    "misfit": ("AnalysisException", f"{MISFIT}the column is not null, and this row has no value. Row 0"),
     "fence": ("AnalysisException", FENCE),
     "fence in a stream": ("StreamingQueryException", FENCE),
     "table.read": ("UsageError", "this session is a Spark Connect client, which has no JVM at hand"),

@@ -30,7 +30,7 @@ def test_a_former_name_is_not_taken_for_a_new_column(store: Store) -> None:
     assert (renamed.value.schema_id, renamed.value.now) == (0, "user_id")
     with pytest.raises(FormerNameError, match="was dropped, by schema 1"):
         table.append(ints(n=[1]), evolve=True)
-    with pytest.raises(FormerNameError, match=r"add column `user`.*The same holds for `n`\.$"):
+    with pytest.raises(FormerNameError, match=r"add column `user`.*The same applies to `n`\.$"):
         table.append(pa.table({"user": ["ada"], "n": [1]}), evolve=True)
     assert str(table.schema) == "user_id string"
     table.append(pa.table({"user": ["ada"]}), schema=0)

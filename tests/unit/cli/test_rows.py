@@ -241,14 +241,14 @@ def test_what_is_exported_can_be_imported(lake: Path, table: list[int], name: st
         store.create_table("u", "k int, at timestamp")
     said("import", file, "-t", "u")
     assert answer("head", "u") == answer("head", "t", "-c", "k", "-c", "at")
-    assert "is there already" in instar("export", "t", file).stderr
+    assert "already exists" in instar("export", "t", file).stderr
     assert said("export", "t", "-", "-f", "csv", "-c", "k", "--where", "k > 2") == "k\n3\n"
 
 
 def test_rows_are_deleted_after_a_question(table: list[int]) -> None:
     """A dry run counts them; where nobody answers, nothing goes without --yes."""
     assert "2 rows of t would go" in said("delete", "t", "k > 1", "--dry-run")
-    assert "say --yes" in instar("delete", "t", "k > 1").stderr
+    assert "add --yes" in instar("delete", "t", "k > 1").stderr
     assert "Deleted 2 rows of t." in said("delete", "t", "k > 1", "--yes")
     assert answer("count", "t")["rows"] == 1
     assert answer("count", "t", "--as-of", str(table[1]))["rows"] == 3
@@ -300,7 +300,7 @@ def test_a_restore_says_how_many_rows_there_were_and_are(lake: Path) -> None:
         made.append([{"k": 1}, {"k": 2}])
         before = made.upper - 1
         made.delete("k = 1")
-    assert "say --yes" in instar("restore", "t", "--version", "1").stderr
+    assert "add --yes" in instar("restore", "t", "--version", "1").stderr
     assert said("restore", "t", "--version", "1", "--yes") == "Restored t: 1 row before, 2 rows now.\n"
     with library.open(lake) as store:
         store.table("t").delete("true")

@@ -90,7 +90,7 @@ def test_arrow_types_that_a_table_cannot_hold(type_: pa.DataType, advice: str) -
         error = refusal.value
         assert error.path == path
         assert error.why.endswith(advice)
-        assert f"of column `{path}` cannot be held" in str(error)
+        assert f"of column `{path}` cannot be stored" in str(error)
         named = type_.value_type if pa.types.is_dictionary(type_) else type_
         assert error.type_name == str(named)
 

@@ -80,7 +80,7 @@ def test_a_type_alone_can_be_read() -> None:
         (
             "a uuid",
             2,
-            "type uuid cannot be held: Spark has no such type; use string, or binary for its 16 bytes",
+            "type uuid cannot be stored: Spark has no such type; use string, or binary for its 16 bytes",
         ),
         ("a int, b array", 14, "expected '<' after array, found 'the end'"),
         ("a array<int, b int", 11, "expected '>' to close the array, found ','"),

@@ -120,5 +120,5 @@ def test_rows_are_not_filtered_by_what_is_too_deep(name: str, tmp_path: Any) -> 
         table = store.create_table("t", "i int")
         table.append(pa.table({"i": pa.array([3], pa.int32())}))
         assert table.explain(DEEP[name]).read == 1
-        with pytest.raises(UsageError, match="cannot be told without Spark"):
+        with pytest.raises(UsageError, match="cannot be decided without Spark"):
             table.snapshot().to_arrow(where=DEEP[name])

@@ -31,7 +31,7 @@ def intervals(now: int, period: str, zone: str) -> list[tuple[int, int]]:
     try:
         moment = datetime.fromtimestamp(now / 1_000_000, tz=ZoneInfo(zone))
     except (ValueError, OSError, KeyError):
-        raise UsageError(f"{zone!r} is no time zone: write it as in Europe/Berlin") from None
+        raise UsageError(f"{zone!r} is not a time zone: write one such as Europe/Berlin") from None
     if period == "DAY":
         last = moment.astimezone(UTC).replace(minute=0, second=0, microsecond=0)
         starts = [last + timedelta(hours=hour) for hour in range(-23, 2)]

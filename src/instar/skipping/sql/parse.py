@@ -75,7 +75,7 @@ def read_filter(text: str, schema: Schema, session: Session | None = None) -> Ex
     except RecursionError:  # sqlglot calls itself some twenty times for each parenthesis
         return replace(TOO_DEEP, type=BOOLEAN)
     if not isinstance(tree, exp.Expression) or not isinstance(tree, exp.Condition):
-        raise UsageError(f"{text!r} is not one condition, as it stands after WHERE")
+        raise UsageError(f"{text!r} is not a single condition, as after WHERE")
     check_condition(tree, text)
     if has_bits(tree):
         return Anything(text, BOOLEAN)

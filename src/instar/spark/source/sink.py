@@ -120,7 +120,7 @@ class _Sink:
         token = self._options.token
         if found and batch is not None:
             if found[0].query is None:
-                raise UsageError("this stream has no id, so a batch could not be told from its repetition")
+                raise UsageError("this stream has no id, so a repeated batch could not be recognized")
             token = f"{found[0].query}/{batch}"
         with self._options.open() as (services, log):
             if parts:

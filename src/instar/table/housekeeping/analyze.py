@@ -149,4 +149,4 @@ def _swap(services: Services, log: TableLog, schema_id: int, parts: dict[Place, 
             except PartsGoneError:
                 continue  # others have replaced some, or retracted rows of them
             return list(chosen)
-    raise PartsGoneError(log.name, planned_at=state.seqno, why="others changed them all the time")
+    raise PartsGoneError(log.name, planned_at=state.seqno, why="others kept changing them")

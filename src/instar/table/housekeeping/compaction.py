@@ -261,7 +261,7 @@ def _swap(
             parts += [replace_struct(part, run=runs + part.run) for part in carried]
             retracted += sum(len(positions) for taken in late.values() for _, positions in taken)
             seen = newer.seqno
-    raise PartsGoneError(state.name, planned_at=seen, why="others retracted rows of its parts all the time")
+    raise PartsGoneError(state.name, planned_at=seen, why="others kept retracting rows of its parts")
 
 
 def _replaced(state: TableState, places: Iterable[Place], *, since: int) -> bool:

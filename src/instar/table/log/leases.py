@@ -77,7 +77,7 @@ class LeaseKeeper:
     def take(self, table_id: str, seqno: int, write_id: str | None = None, time: int | None = None) -> Lease:
         """Take a lease that is renewed until it is released."""
         if self._stop.is_set():
-            raise UsageError("the store was closed, and nobody would renew its leases: open it again")
+            raise UsageError("the store was closed, so its leases would not be renewed: open it again")
         holder, lease_id = self._services.author(), self._services.new_id()
         lease = Lease(lease_id, table_id, seqno, write_id, 0, holder, time)
         try:

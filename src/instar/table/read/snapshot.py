@@ -112,7 +112,7 @@ def plan_snapshot(chunks: ChunkReader, state: TableState, reader: Reader, as_of:
     if as_of is not None and not earliest <= as_of < max(state.upper, 0):
         raise UsageError(
             f"cannot read `{state.name}` as of {as_of}: the earliest time that can be read is {state.since}, "
-            f"its since, and the latest is {state.upper - 1}, right before its upper"
+            f"its since, and the latest is {state.upper - 1}, the last complete time"
         )
     whole = load_parts(chunks, state, (), (PLACES, TIMES, FILES))
     live = whole.less(load_retractions(chunks.sheets, state, as_of=time))

@@ -31,7 +31,7 @@ def undecided(
     if isinstance(piece, Call) and piece.function == "cast" and piece.args[0].type == _TEXT:
         given = piece.args[0]
         why = f"{given} is a string and is used as {format_type(piece.type)}, which not every text is"
-    return UsageError(f"{what} cannot be told without Spark: {why}. {remedy}")
+    return UsageError(f"{what} cannot be decided without Spark: {why}. {remedy}")
 
 
 def _innermost(expression: Expression, evaluate: Callable[[Expression], Results]) -> Expression | None:

@@ -125,5 +125,5 @@ def _array(span: Span, type_: Type, some: np.ndarray, rows: int) -> pa.Array:
                 whole = pa.array(np.where(some, numbers, 0).astype(np.int64))
                 values = whole.cast(target) if pa.types.is_integer(target) else whole.cast(width).view(target)
         case _:
-            raise UsageError(f"values of type {type_} cannot be worked out without Spark")
+            raise UsageError(f"values of type {type_} cannot be computed without Spark")
     return pc.if_else(missing, pa.scalar(None, values.type), values)

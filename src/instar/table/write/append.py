@@ -314,6 +314,6 @@ def _own_upper(state: TableState, parts: Sequence[Part]) -> int | None:
     if latest > MAX_OWN_TIME:
         raise UsageError(
             f"cannot write to `{state.name}` at time {latest}: times end at {MAX_OWN_TIME}, so that others "
-            "can follow. Give times in milliseconds since 1970, or count from a smaller number"
+            "can follow. Use milliseconds since 1970, or smaller numbers"
         )
     return latest + 1

@@ -54,7 +54,7 @@ class WriteOptions(NamedTuple):
         """Raise unless these can be meant."""
         if self.dropped not in {"refuse", "discard"}:
             raise UsageError(
-                f"dropped={self.dropped!r}: values of dropped columns are 'refuse'd or 'discard'ed"
+                f"dropped={self.dropped!r}: use 'refuse' or 'discard' for values of dropped columns"
             )
         if self.former_names and not self.evolve:
             raise UsageError("former_names=True only has a meaning with evolve=True: give both, or neither")
