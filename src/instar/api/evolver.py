@@ -52,8 +52,8 @@ class Evolver:
 
         A stream that is not due, or that another evolver leads, costs two reads. A table that fails does not
         stop the others; it is tried again by a later call. Neither does a stream that cannot be read, whose
-        error is raised in the end. If `stop` is set meanwhile, the step at hand is the last; what is left is
-        done by the next evolver.
+        error is raised at the end. If `stop` is set, it ends after the current step; the next evolver
+        does the rest.
         """
         report = PassReport()
         errors: list[InstarError] = []

@@ -37,7 +37,7 @@ class Listen:
     """An iterator over changes. Its schema is checked again whenever the table has evolved.
 
     It waits for the next change, and ends when `timeout` seconds have passed without one (None: never).
-    The attribute `upper` says how far it has come: everything before it has been told.
+    The attribute `upper` says how far it has come: everything before it has been yielded.
     """
 
     def __init__(

@@ -237,7 +237,7 @@ class Store:
     def maintenance(self, *, grace_ms: int = GRACE_MS, spark: SparkSession | None = None) -> Maintenance:
         """Return what looks after all tables: `store.maintenance().run_once()`.
 
-        It lets history go as each table's `retention` says, compacts what is worth it, and vacuums what is
+        It applies each table's `retention`, compacts what is worth it, and vacuums what is
         older than the grace period. Any number of processes may: one leads, and the others do nothing.
         """
         rewrite, lanes = rewriter(spark)
@@ -267,7 +267,7 @@ class Store:
         return VacuumReport(*(sum(column) for column in zip(*reports, strict=True)))
 
     def examine(self) -> list[Finding]:
-        """Look whether the store can be used as it should: reached, written, and told the time by.
+        """Check that the store works: whether it can be reached and written, and whether its clock is right.
 
         One object is written below `probes/`, and deleted again.
         """

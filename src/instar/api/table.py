@@ -114,9 +114,9 @@ class Table(TableUpkeep):
         string, raises `UnsupportedTypeError`.
 
         `schema` writes under an older schema of the history, by its id. Values in columns that were dropped
-        since raise `WriterFencedError`, because nobody could read them; `dropped="discard"` leaves them out.
+        since raise `WriterFencedError`, because they could not be read; `dropped="discard"` leaves them out.
 
-        With `expected_upper`, nothing is written if somebody else has moved the table's `upper` meanwhile:
+        With `expected_upper`, nothing is written if another write has moved the table's `upper` since:
         `UpperMismatchError` says what it is now.
         """
         options = WriteOptions(
@@ -180,8 +180,8 @@ class Table(TableUpkeep):
         mode. A condition that cannot be decided for a row then raises `UsageError`. With a session, it is
         decided there, with the session's settings.
 
-        Rows that others append meanwhile stay. Where others change the same parts, what is to go is worked
-        out again, up to five times; then `ConflictError` is raised.
+        Rows that others append at the same time stay. If others change the same parts, the rows to delete are
+        found again, up to five times; then `ConflictError` is raised.
         """
         if spark is None:
             return self._report("delete", lambda: delete_local(self._services, self._log, where))
@@ -196,7 +196,7 @@ class Table(TableUpkeep):
 
         `t.update({"amount": "0"}, where="amount < 0")`. An expression sees the row as it was. Without
         `where`, all rows are updated. With and without `spark`, it is as for `delete`: where an expression
-        cannot be worked out for a row without Spark, `UsageError` says so. `Commit.rows` counts each row
+        cannot be computed for a row without Spark, `UsageError` is raised. `Commit.rows` counts each row
         twice, as it went and as it came.
         """
         if spark is None:
@@ -230,7 +230,7 @@ class Table(TableUpkeep):
         """Put rows in the place of those for which a condition is true, or of all rows, in one commit.
 
         The data is what `append` takes. It need not meet the condition. Without `where`, what goes is not
-        read. Rows that others append meanwhile stay; what went can still be read as of earlier times. A
+        read. Rows that others append at the same time stay; old rows can be read as of earlier times. A
         Spark frame is read by its session, and so is the condition; otherwise both are as for `delete`
         without one. If others change the same parts, it is worked out again.
         """

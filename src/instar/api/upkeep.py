@@ -68,7 +68,7 @@ class TableUpkeep(ABC):
         Nobody notices: every read as of any time from `since` on gives the same rows. What is worth it is
         chosen by `instar compact --dry-run`'s plan, which writes a row about log2(n) times in its life; with
         `full`, everything that is not ideal is rewritten. Rows come under the latest schema of the moment of
-        the call. Others may write meanwhile. With a session the work is done by its executors; without, in
+        the call. Others can keep writing. With a session the work is done by its executors; without, in
         this process, in bounded memory. `tell` hears how many bytes are done, of how many.
         """
         rewrite, lanes = rewriter(spark)
@@ -165,7 +165,7 @@ class TableUpkeep(ABC):
 
         `columns` are paths of columns that have been dropped. The rows for which `where` is true are deleted.
         Every part that holds either, retracted or not, is rewritten; earlier times can no longer be read; and
-        what nobody needs is deleted from the store. With `adopted="delete"`, adopted files that held them are
+        files that nothing needs are deleted. With `adopted="delete"`, adopted files that held them are
         deleted too. Files that somebody is reading stay, and so do those younger than `grace_ms`: the report
         names them in `kept`, and another purge or vacuum takes them later.
         """
@@ -196,7 +196,7 @@ class TableUpkeep(ABC):
         return analyze_table(self._services, self._log, tell=tell)
 
     def retain(self, *, dry_run: bool = False) -> RetentionReport:
-        """Let go of history that is older than the option `retention` says: a week, unless told otherwise.
+        """Give up history that is older than the option `retention` allows; by default, a week.
 
         `since` moves, and earlier times cannot be read any more. Compaction may then leave out rows that were
         deleted before it. Readers keep what they hold. Tables whose times are not those of the clock keep all

@@ -212,7 +212,7 @@ def test_a_null_where_none_may_be_is_reported(ddl: str, values: list[Any], path:
     nullable = parse_schema_ddl(ddl.replace(" not null", ""))
     type_ = next(conform(pa.table({"a": pa.nulls(1)}), nullable)).schema.field("a").type
     chunks = pa.chunked_array([pa.array(values[:1], type_), pa.array(values[1:], type_)])
-    with pytest.raises(DataMismatchError, match="not null, and here is no value") as caught:
+    with pytest.raises(DataMismatchError, match="not null, and this row has no value") as caught:
         list(conform(pa.table({"a": chunks}), schema))
     assert (caught.value.column, caught.value.row) == (path, row)
     assert (caught.value.sample or "").startswith("a=")
