@@ -1,7 +1,7 @@
 """Blobs and consensus: the two services that a store keeps its durable state in."""
 
 from instar.storage.backoff import pauses
-from instar.storage.blob import Blob, Data, StoredObject, put_if_missing
+from instar.storage.blob import Blob, Data, StoredObject, creates_twice, put_if_missing
 from instar.storage.bloblog import BlobConsensus
 from instar.storage.consensus import AppendResult, Consensus, MemoryConsensus, Versioned
 from instar.storage.directory import DirectoryBlob
@@ -24,6 +24,7 @@ __all__ = [
     "Versioned",
     "check_key",
     "consensus_kind",
+    "creates_twice",
     "decode_frame",
     "encode_frame",
     "open_blob",

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
     from datetime import datetime
 
-__all__ = ["Blob", "Data", "StoredObject", "put_if_missing"]
+__all__ = ["Blob", "Data", "StoredObject", "creates_twice", "put_if_missing"]
 
 Data = bytes | bytearray | memoryview
 
@@ -119,6 +119,14 @@ class Blob(Protocol):
 
         A put in progress is among them: delete only what is old.
         """
+
+
+def creates_twice(blob: Blob, key: str, data: Data) -> bool:
+    """Whether a service creates an object that is there already, or does not know how not to."""
+    try:
+        return blob.put_if_absent(key, data)
+    except StorageUnsupportedError:
+        return True
 
 
 def put_if_missing(blob: Blob, key: str, data: Data) -> bool:

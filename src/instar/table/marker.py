@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from instar.errors import CorruptTableError, StorageUnsupportedError, UsageError
-from instar.storage import put_if_missing
+from instar.storage import creates_twice, put_if_missing
 from instar.storage.frame import decode_frame, encode_frame
 from instar.table.layout import MARKER
 
@@ -70,12 +70,13 @@ def write_marker(blob: Blob, consensus: Consensus, marker: StoreMarker) -> Store
 def _creates_once(blob: Blob, data: bytes) -> bool:
     """Create the marker unless it is there; say whether the store would not have created it twice."""
     try:
-        if not blob.put_if_absent(MARKER, data) or not blob.put_if_absent(MARKER, data):
-            return True
+        is_new = blob.put_if_absent(MARKER, data)
     except StorageUnsupportedError:
         return False
-    blob.delete([MARKER])
-    return False
+    if is_new and creates_twice(blob, MARKER, data):
+        blob.delete([MARKER])
+        return False
+    return True
 
 
 def check_consensus(marker: StoreMarker, kind: str, consensus: Consensus, location: str) -> None:

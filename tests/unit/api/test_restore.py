@@ -10,22 +10,11 @@ import pytest
 
 from instar.errors import UsageError
 from instar.parts import DIFF
+from tests.unit.api.one_column import held, rows
 
 if TYPE_CHECKING:
     from instar.api.store import Store
-    from instar.api.table import Table
     from tests.tables import World
-
-
-def rows(*values: int) -> pa.Table:
-    """Return rows of one column."""
-    return pa.table({"k": pa.array(values, pa.int32())})
-
-
-def held(table: Table, version: int | None = None) -> list[int]:
-    """Return what a table holds."""
-    found: list[int] = table.snapshot(version=version).to_arrow().column("k").to_pylist()
-    return sorted(found)
 
 
 def test_rows_that_came_are_retracted_without_being_read(store: Store, world: World) -> None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from instar.errors import InstarError, StorageUnsupportedError
-from instar.storage import BlobConsensus, put_if_missing
+from instar.errors import InstarError
+from instar.storage import BlobConsensus, creates_twice, put_if_missing
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from instar.storage import Blob
     from instar.table.services import Services
 
 __all__ = ["Finding", "Health", "examine_store"]
@@ -45,7 +44,7 @@ def examine_store(services: Services) -> Iterator[Finding]:
     try:
         before = services.clock()
         put_if_missing(services.blob, key, b"probe")
-        again = _creates(services.blob, key)
+        again = creates_twice(services.blob, key, b"probe")
         after = services.clock()
         probe = services.blob.stat(key)
         services.blob.delete([key])
@@ -72,14 +71,6 @@ def examine_store(services: Services) -> Iterator[Finding]:
         yield Finding("logs", Health.WRONG, str(error), remedy)
     else:
         yield Finding("logs", Health.FINE, "they can be read")
-
-
-def _creates(blob: Blob, key: str) -> bool:
-    """Whether a store would create an object that is there, or does not know how to create one only once."""
-    try:
-        return blob.put_if_absent(key, b"probe")
-    except StorageUnsupportedError:
-        return True
 
 
 def _clocks(before: int, stamped: int, after: int) -> Finding:
