@@ -40,7 +40,7 @@ def test_what_was_written_is_read(kind: Format, tmp_path: Path) -> None:
     schema = parse_schema_ddl("n bigint, t string, at timestamp, f double, ok boolean")
     read = read_files([path], kind, schema).read_all()
     assert repr(read.to_pylist()) == repr(ROWS.to_pylist())
-    with pytest.raises(UsageError, match="is there already"):
+    with pytest.raises(UsageError, match="already exists"):
         write_file(path, kind, ROWS.schema, [])
     write_file(path, kind, ROWS.schema, [], replace=True)
     assert [it.name for it in tmp_path.iterdir()] == [path.name]
