@@ -9,6 +9,7 @@ import instar
 from instar.errors import UsageError
 from instar.parts import STATS_BUDGET, compute_stats
 from instar.schema import parse_schema_ddl
+from instar.state.chunk import field_of_group
 
 
 @pytest.mark.parametrize("columns", [500, 2000, 5000])
@@ -41,3 +42,19 @@ def test_columns_that_queries_look_for_keep_their_bounds() -> None:
         assert table.explain("late > 5000").read == 1
         with pytest.raises(UsageError, match="'stats' is a list of at most 100 columns, not 101"):
             table.configure(stats=[f"c{at}" for at in range(101)])
+
+
+def test_columns_without_bounds_are_found_in_one_pass(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each column is looked at once, not once for every other column."""
+    looks: list[str] = []
+
+    def look(name: str) -> int:
+        looks.append(name)
+        return field_of_group(name)
+
+    with instar.open("memory://one pass") as store:
+        table = store.create_table("t", ", ".join(f"c{at} bigint" for at in range(50)))
+        table.append(pa.table({f"c{at}": [at] for at in range(50)}))
+        monkeypatch.setattr("instar.table.log.part_set.field_of_group", look)
+        assert table.unbounded() == []
+    assert len(looks) == 50
