@@ -11,6 +11,7 @@ from instar.cli.calendar import draw_calendar
 from instar.cli.names import tell_dropped
 from instar.cli.options import ConsensusOption, StoreOption, YesOption, confirm, open_store
 from instar.cli.output import JsonOption, console, print_json, print_table, working
+from instar.cli.printing import CsvOption, LimitOption, NdjsonOption, VerticalOption, chosen_printing
 from instar.cli.schema import read_schema
 from instar.errors import UsageError
 
@@ -170,7 +171,10 @@ def read(  # noqa: PLR0913 -- each is an option of the command
     end: Annotated[str | None, typer.Option(help="The event time to end before.")] = None,
     version: Annotated[str | None, typer.Option(help="Read under the schema of this version.")] = None,
     columns: Annotated[list[str] | None, typer.Option("--column", help="A column. Repeatable.")] = None,
-    limit: Annotated[int, typer.Option(min=0, help="How many rows to print.")] = 20,
+    limit: LimitOption = None,
+    vertical: VerticalOption = False,
+    csv: CsvOption = False,
+    ndjson: NdjsonOption = False,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
@@ -182,20 +186,21 @@ def read(  # noqa: PLR0913 -- each is an option of the command
         instar stream read billing/events --start 2026-11-01 --end 2026-12-01 --limit 5
 
     """
+    import pyarrow as pa  # noqa: PLC0415 -- slow
+
     from instar.schema import arrow_schema  # noqa: PLC0415 -- slow
 
-    rows: list[dict[str, object]] = []
+    printing = chosen_printing(as_json=as_json, ndjson=ndjson, csv=csv, vertical=vertical, limit=limit)
+    found: list[pa.RecordBatch] = []
+    left = printing.asked
     with open_store(store, consensus) as opened, working("reading"):
         snapshot = opened.stream(stream).snapshot(kind, start, end, schema=version, columns=columns)
         for batch in snapshot.to_batches():
-            rows += batch.slice(0, limit - len(rows)).to_pylist()
-            if len(rows) >= limit:
+            found.append(batch.slice(0, left))
+            left = None if left is None else left - found[-1].num_rows
+            if left == 0:
                 break
-    names = arrow_schema(snapshot.schema).names
-    if as_json:
-        print_json([{name: _plain(row[name]) for name in names} for row in rows])
-    else:
-        print_table(names, [[str(_plain(row[name])) for name in names] for row in rows])
+    printing.print(pa.Table.from_batches(found, arrow_schema(snapshot.schema)))
 
 
 @app.command()
@@ -301,18 +306,6 @@ def _table_facts(table: StreamTable) -> dict[str, object]:
         "versions": [str(version) for version in table.versions],
         "rows": table.rows,
     }
-
-
-def _plain(value: object) -> object:
-    """Return a value as JSON has it."""
-    match value:
-        case None | bool() | int() | float() | str():
-            return value
-        case dict():
-            return {str(key): _plain(item) for key, item in value.items()}
-        case list():
-            return [_plain(item) for item in value]
-    return str(value)
 
 
 def _kind_and_period(text: str) -> tuple[str, str]:

@@ -67,7 +67,17 @@ def test_a_stream_is_listed_described_and_read(lake: str) -> None:
     assert [table["version"] for table in described["tables"]] == ["v0.0.1"] * 2 + ["v2.0.0"] * 2
     rows = _json("stream", "read", "clicks", "--start", "2026-11-02", "--end", "2026-11-04", "-s", lake)
     assert [(row["user"], row["amount"]) for row in rows] == [("b", 1), ("a", 2**40)]
-    assert "b" in instar("stream", "read", "clicks", "--column", "user", "--limit", "2", "-s", lake).stdout
+
+
+def test_rows_of_a_stream_are_printed_as_those_of_a_table(lake: str) -> None:
+    """Nulls, times and shapes are those of `instar head`, and what is left out is said."""
+    days = ("--start", "2026-11-04", "--end", "2026-11-05")
+    for shape in ((), ("--vertical",), ("--csv",), ("--ndjson",), ("--json",)):
+        of_table = instar("head", "clicks/1d/2026-11-04", *shape, "-s", lake).stdout
+        assert "2026-11-04T00:00:00Z" in of_table
+        assert instar("stream", "read", "clicks", *days, *shape, "-s", lake).stdout == of_table
+    two = instar("stream", "read", "clicks", "--column", "user", "--limit", "2", "-s", lake).stdout
+    assert two.splitlines() == ["user", "a", "b", "There are more rows; --limit shows more."]
 
 
 def test_the_evolver_says_what_it_will_do_did_and_does_next(lake: str) -> None:

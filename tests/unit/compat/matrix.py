@@ -131,6 +131,7 @@ MATRIX = [
         False,
     ),
     Row("map key", "map<int32, int32> a = 1;", "map<int64, int32> a = 1;", S, U, S, True, False),
+    Row("rename a map", "map<string, int32> a = 1;", "map<string, int32> b = 1;", S, U, U, False, False),
     Row("one field to a new oneof", "int32 a = 1;", "oneof o { int32 a = 1; }", S, S, C, False, False),
     Row(
         "two fields to a oneof",
