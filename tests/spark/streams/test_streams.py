@@ -60,6 +60,33 @@ def test_a_frame_is_written_to_all_its_tables_and_read_as_one(
     assert sum(table.rows for table in stream.tables("regular")) == 1000
 
 
+def test_late_rows_reach_their_day_and_rows_without_a_place_are_kept(
+    spark: SparkSession, stream: instar.Stream
+) -> None:
+    """Jobs take rows without a place by their own column; those without that time have no place there."""
+    rows = [
+        ("late", "2019-01-01", "2025-03-02"),
+        ("never", None, "2025-03-02"),
+        ("soon", "2099-01-01", None),
+        ("now", "2025-03-01", None),
+    ]
+    frame = spark.createDataFrame(rows, "user string, at string, billed string")
+    stream.write(frame.selectExpr("user", "timestamp(at) at", "timestamp(billed) billed"), version="v0.0.1")
+    names = [table.name.rpartition("/")[2] for table in stream.tables("regular")]
+    assert names == ["unplaced", "2019-01-01", "2025-03-01"]
+    assert {row.user for row in stream.read(spark).collect()} == {"late", "never", "soon", "now"}
+    assert [row.user for row in stream.read(spark, start="2019-01-01", end="2025-01-01").collect()] == [
+        "late"
+    ]
+    assert {row.user for row in stream.read(spark, "hourly").collect()} == {"late", "now"}
+    assert stream.repartition(spark, by="billed").rows == 4
+    found = {table.name: table.rows for table in stream.tables("repartitioned")}
+    where = "billing/events-repartitioned/1d"
+    assert found == {f"{where}/unplaced": 2, f"{where}/2025-03-02": 2}
+    assert stream.archive(spark, before="2026-01-01").rows == 2
+    assert stream.read(spark).count() == 4
+
+
 def test_a_filter_opens_only_the_parts_it_needs_of_all_tables(
     spark: SparkSession, stream: instar.Stream
 ) -> None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import sys
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any
+from urllib.request import urlopen
 
 import pyarrow as pa
 import pytest
@@ -134,12 +136,17 @@ def test_an_evolver_that_runs_outlives_a_store_that_does_not_answer(
 
 
 def test_an_evolver_that_is_told_to_stop_lets_others_lead(lake: str) -> None:
-    """SIGTERM is no error; whoever comes next need not wait."""
-    command = [sys.executable, "-m", "instar", "evolver", "run", "--always", "--every", "1h", "-s", lake]
+    """SIGTERM is no error; whoever comes next need not wait. While it runs, it serves counters."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    options = ["--always", "--every", "1h", "--metrics-port", str(port), "-s", lake]
+    command = [sys.executable, "-m", "instar", "evolver", "run", *options]
     daemon = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     try:
         assert daemon.stdout is not None
         assert "1 pass" in daemon.stdout.readline()
+        counters = urlopen(f"http://127.0.0.1:{port}/metrics").read().decode()
+        assert 'instar_evolver_stamped_total{stream="clicks"} 2.0' in counters
         daemon.send_signal(signal.SIGTERM)
         _, errors = daemon.communicate(timeout=60)
         assert (daemon.returncode, errors) == (0, "")
