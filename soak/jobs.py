@@ -36,7 +36,8 @@ _KINDS: Final = {"hourly": "12h", "regular": "1d", "repartitioned": "1d", "eod":
 _JOBS: Final = ("repartition", "archive", "drop", "close_day")
 _LONGEST: Final = {"begin": 1.0, "plan": 0.3, "tasks": 0.6}
 """How many seconds a kill may come after its moment, for those after which much happens."""
-_SOON: Final = 0.02
+_SOON: Final = 0.005
+"""The same for the others: most of their kills come at the moment itself."""
 _WITH_JVM: Final = 0.15
 """How many of the kills also hit the JVM, which takes its time to begin again."""
 
@@ -86,7 +87,8 @@ def _jobs(job: str, random: Random) -> list[tuple[str, datetime]]:
 
 def _kill(moment: str, random: Random) -> Kill:
     several = moment in {"tables", *DROPPING}
-    seconds = random.uniform(0.0, _LONGEST.get(moment, _SOON)) if random.random() < 0.7 else 0.0
+    at_once = random.random() < (0.3 if moment in _LONGEST else 0.75)
+    seconds = 0.0 if at_once else random.uniform(0.0, _LONGEST.get(moment, _SOON))
     return Kill(moment, random.randint(1, 3) if several else 1, seconds, random.random() < _WITH_JVM)
 
 

@@ -13,6 +13,8 @@ import pytest
 from soak.job_workers import COPYING, DROPPING
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pyspark.sql import SparkSession
 
     from instar import Store, Stream
@@ -57,9 +59,11 @@ def users(stream: Stream, *kinds: str) -> Counter[str]:
     return Counter(user for kind in kinds for user in stream.snapshot(kind).to_arrow()["user"].to_pylist())
 
 
-@pytest.mark.parametrize("job", ["repartition", "archive"])
+@pytest.mark.parametrize(
+    ("job", "moments"), [("repartition", COPYING), ("archive", ("tasks", "moved", "tables", *DROPPING))]
+)
 def test_jobs_may_die_at_every_moment(
-    spark: SparkSession, store: Store, job: str, monkeypatch: pytest.MonkeyPatch
+    spark: SparkSession, store: Store, job: str, moments: Iterable[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Started again, a job copies what is missing and drops what is left: no row is lost or doubled."""
     schema = "user string, at timestamp, billed timestamp"
@@ -72,7 +76,7 @@ def test_jobs_may_die_at_every_moment(
         else:
             stream.archive(spark, before=END, drop=True)
 
-    for moment in COPYING if job == "repartition" else {**COPYING, **DROPPING}:
+    for moment in moments:
         written += write(stream, moment)
         if moment in DROPPING:
             stream.repartition(by="billed")
