@@ -56,7 +56,7 @@ _QUICKLY: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """How a JVM begins soon: some of them do not live long."""
 _PATIENCE: Final = 600.0
 """How many seconds a process may take before it hangs for certain."""
-_AHEAD: Final = ("pyspark.sql", "instar.spark", "soak.job_workers")
+_AHEAD: Final = ("pyspark.sql", "instar.api", "instar.spark", "soak.job_workers")
 """What a process finds loaded when it begins."""
 _CONF: Final = {
     "spark.master": "local[2]",

@@ -21,6 +21,7 @@ from instar.schema.arrow import schema_from_arrow
 from instar.stream import Version, as_kind, as_micros, as_version
 from instar.stream.batches import SINK_PREFIX
 from instar.stream.jobs import archive_tables, close_day, copy_in_process, repartition_tables
+from instar.stream.merge import loosen
 from instar.stream.period import show_time
 from instar.stream.protobuf import add_protobuf
 from instar.stream.reading import (
@@ -122,8 +123,9 @@ class Stream:
         """Add rows to the tables of their event time: regular ones, and hourly ones if the stream has them.
 
         Without a version, rows are of the highest. A version that nobody declared is declared with the
-        schema of the data. Older versions may be written at any time. All tables get their rows, or none;
-        with a token, calling again does nothing and returns what the first call did.
+        schema of the data; its columns may be null unless the stream knows them as not null. Older versions
+        may be written at any time. All tables get their rows, or none; with a token, calling again does
+        nothing and returns what the first call did.
         """
         if is_spark_frame(data):
             from instar.spark import incoming_schema, write_stream_frame  # noqa: PLC0415 -- only then
@@ -318,7 +320,8 @@ class Stream:
         wanted = as_version(version)
         found = handle.find_version(wanted)
         if found is None:
-            catalog = handle.add_version(wanted, schema_from_arrow(incoming))
+            brought = loosen(schema_from_arrow(incoming), handle.known().schema)
+            catalog = handle.add_version(wanted, brought)
             found = catalog.versions[wanted]
         return found
 

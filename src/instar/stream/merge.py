@@ -16,7 +16,7 @@ from instar.schema.matching import match_by_name
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["check_holds", "merge_schemas", "number_schema", "sort_fields"]
+__all__ = ["check_holds", "loosen", "merge_schemas", "number_schema", "sort_fields"]
 
 
 def merge_schemas(schemas: Sequence[Schema]) -> Schema:
@@ -40,6 +40,14 @@ def number_schema(given: Schema, known: Sequence[Schema], ids: Iterator[int]) ->
     )
     once = tuple({field.id: field for field in reversed(elders)}.values())
     return sort_fields(Schema(match_by_name(once, given.fields, ids, renames=False)))
+
+
+def loosen(given: Schema, known: Schema) -> Schema:
+    """Let the columns that data brings be null, except those that a stream knows as not null.
+
+    Data says `not null` of whatever was computed so, such as a constant; that is no promise for later rows.
+    """
+    return Schema(_loosen_fields(given.fields, known.fields))
 
 
 def sort_fields(schema: Schema) -> Schema:
@@ -86,3 +94,28 @@ def _merge_types(types: Sequence[Type]) -> Type:
             nullable = any(type_.value_nullable for type_ in maps)
             return Map(key, _merge_types([type_.value for type_ in maps]), nullable)
     return highest
+
+
+def _loosen_fields(fields: tuple[Field, ...], known: tuple[Field, ...]) -> tuple[Field, ...]:
+    named = {field.name.lower(): field for field in known}
+    loosened = []
+    for field in fields:
+        elder = named.get(field.name.lower())
+        type_ = _loosen_type(field.type, None if elder is None else elder.type)
+        loosened.append(Field(field.id, field.name, type_, field.nullable or elder is None or elder.nullable))
+    return tuple(loosened)
+
+
+def _loosen_type(type_: Type, known: Type | None) -> Type:
+    match type_:
+        case Struct(fields=fields):
+            return Struct(_loosen_fields(fields, known.fields if isinstance(known, Struct) else ()))
+        case List(element=element, element_nullable=nullable):
+            elder = known if isinstance(known, List) else None
+            inside = _loosen_type(element, None if elder is None else elder.element)
+            return List(inside, nullable or elder is None or elder.element_nullable)
+        case Map(key=key, value=value, value_nullable=nullable):
+            former = known if isinstance(known, Map) else None
+            inside = _loosen_type(value, None if former is None else former.value)
+            return Map(key, inside, nullable or former is None or former.value_nullable)
+    return type_

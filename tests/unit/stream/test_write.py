@@ -99,6 +99,34 @@ def test_a_version_that_nobody_declared_has_the_schema_of_its_data() -> None:
     assert stream.tables()[0].versions == ("v0.0.2",)
 
 
+def test_data_that_happens_to_have_no_nulls_makes_no_promise() -> None:
+    """A version that data declares is as strict as the stream about columns that it knows, and no more."""
+    known = "user string not null, at timestamp, tags array<string>, home struct<x: int not null, y: int>"
+    stream = make_stream(new_world(), {"regular": "1d"}, known)
+
+    def columns(*, nullable: bool) -> pa.Schema:
+        inner = pa.struct([pa.field(name, pa.int32(), nullable) for name in "xyz"])
+        types = {
+            "user": pa.string(),
+            "at": pa.timestamp("us", "UTC"),
+            "tags": pa.list_(pa.field("element", pa.string(), nullable)),
+            "home": inner,
+            "more": pa.map_(pa.string(), pa.field("value", inner, nullable)),
+        }
+        return pa.schema([pa.field(name, type_, nullable) for name, type_ in types.items()])
+
+    point = {"x": 1, "y": 2, "z": 3}
+    row = {"user": "a", "at": day(0), "tags": ["t"], "home": point, "more": [("k", point)]}
+    stream.write(pa.Table.from_pylist([row], columns(nullable=False)), version="v0.0.2")
+    second = {"user": "b", "at": None, "tags": [None], "home": {"x": 1}, "more": [("k", None)]}
+    third = {"user": "c", "at": None, "tags": None, "home": None, "more": None}
+    stream.write(pa.Table.from_pylist([second, third], columns(nullable=True)), version="v0.0.2")
+    assert stream.snapshot().to_arrow().num_rows == 3
+    for bad in ({**second, "user": None}, {**second, "home": {"y": 1}}):
+        with pytest.raises(DataMismatchError, match="null"):
+            stream.write(pa.Table.from_pylist([bad], columns(nullable=True)), version="v0.0.2")
+
+
 def test_a_renamed_column_keeps_its_values_and_old_writers_their_name() -> None:
     """A schema given by ids renames; rows of both names are in one column."""
     stream = make_stream(new_world(), {"regular": "1d"})
