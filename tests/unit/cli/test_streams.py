@@ -71,6 +71,21 @@ def test_a_stream_is_listed_described_and_read(lake: str) -> None:
     assert [(row["user"], row["amount"]) for row in rows] == [("b", 1), ("a", 2**40)]
 
 
+def test_a_new_version_is_checked_against_what_tables_hold(lake: str) -> None:
+    """Each version that has rows is judged, those without are not; one that breaks a query exits with 1."""
+    columns = "user string, at timestamp, amount {}, country string"
+    instar("stream", "evolve", "clicks", columns.format("bigint"), "--version", "v3", "-s", lake)
+    good = instar("check", columns.format("bigint") + ", more int", "--against", f"{lake}/clicks", "--json")
+    assert good.returncode == 0, good.stderr
+    assert [it["old"] for it in json.loads(good.stdout)["checks"]] == ["clicks v0.0.1", "clicks v2.0.0"]
+    bad = instar("check", columns.format("int"), "--against", f"{lake}/clicks", "--json")
+    assert bad.returncode == 1
+    assert [it["query"] for it in json.loads(bad.stdout)["checks"]] == ["safe", "unsafe"]
+    gone = instar("check", columns.format("int"), "--against", f"{lake}/views")
+    assert gone.returncode == 3
+    assert "`views` does not exist" in gone.stderr
+
+
 def test_rows_of_a_stream_are_printed_as_those_of_a_table(lake: str) -> None:
     """Nulls, times and shapes are those of `instar head`, and what is left out is said."""
     days = ("--start", "2026-11-04", "--end", "2026-11-05")
