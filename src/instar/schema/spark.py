@@ -26,6 +26,8 @@ __all__ = ["TypeJson", "schema_from_spark", "spark_json", "type_json"]
 _DECIMAL = re.compile(r"decimal\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
 _CHAR_METADATA: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _COLLATION_METADATA: Final = "__COLLATIONS"
+_BY_BYTES: Final = " collate UTF8_BINARY"
+"""What Spark says of strings that compare by their bytes, if somebody said so before."""
 
 
 TypeJson = str | dict[str, Any]
@@ -124,6 +126,7 @@ def _type(value: str | dict[str, Any], path: tuple[str, ...]) -> Type:
 
 
 def _simple_type(value: str, path: tuple[str, ...]) -> Type:
+    value = value.removesuffix(_BY_BYTES)
     name = SPARK_NAMES.get(value, value)
     if name in PRIMITIVES:
         return Primitive(name)

@@ -7,10 +7,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import pytest
+from py4j.clientserver import ClientServerConnection
 from pyspark.errors import AnalysisException
 
 import instar
 from instar.errors import TableNotFoundError, UsageError
+from instar.spark.catalog.catalog import StoreCatalog
 from instar.spark.catalog.relations import Relations
 from instar.spark.native.gateway import gateway_of
 
@@ -111,6 +113,49 @@ def test_tables_are_listed_and_described(sql: Sql, store: Store) -> None:
     sql("DROP TABLE instar.users")
     sql(str(created))
     assert sql("SHOW CREATE TABLE instar.users") == [(created,)]
+    [(created,)] = sql("SHOW CREATE TABLE instar.`billing/events`")  # which says how its strings compare
+    store.drop_table("billing/events")
+    sql(str(created))
+    assert sql("SHOW CREATE TABLE instar.`billing/events`") == [(created,)]
+
+
+def test_listing_takes_as_many_calls_for_many_tables(
+    session: SparkSession, sql: Sql, store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No call is made for each table, to the JVM or from it, however they are listed."""
+    calls = 0
+    send = ClientServerConnection.send_command
+
+    def counted(*given: object) -> object:
+        nonlocal calls
+        calls += 1
+        return send(*given)
+
+    def named(_: StoreCatalog) -> str:
+        nonlocal calls
+        calls += 1
+        return "instar"
+
+    def shown() -> list[str]:
+        return [str(row[1]) for row in sql("SHOW TABLES IN instar")]
+
+    def summaries() -> list[str]:
+        gateway = gateway_of(session)
+        catalog = gateway.session.sessionState().catalogManager().catalog("instar")
+        return gateway.lines(catalog.listTableSummaries(gateway.strings(())))
+
+    for listing in (shown, summaries):
+        made = []
+        for count in (1, 1, 500):
+            names = [f"a/b/{number:03}" for number in range(count)]
+            with monkeypatch.context() as patched:
+                patched.setattr(type(store), "tables", lambda *_, names=names: names)
+                patched.setattr(ClientServerConnection, "send_command", counted)
+                patched.setattr(StoreCatalog, "name", named)
+                before = calls
+                assert [name for name, line in zip(names, listing(), strict=True) if name not in line] == []
+            made.append(calls - before)
+        assert made[2] < made[1] + 50
 
 
 def test_a_catalog_can_be_the_current_one(session: SparkSession, sql: Sql) -> None:
@@ -125,10 +170,17 @@ def test_a_catalog_can_be_the_current_one(session: SparkSession, sql: Sql) -> No
     assert session.table("instar.users").count() == 1
 
 
-def test_a_table_that_is_not_there_is_said_not_to_be(sql: Sql) -> None:
-    """Our own error says so in queries, and Spark's in statements."""
+def test_a_table_that_is_not_there_is_said_not_to_be(session: SparkSession, sql: Sql) -> None:
+    """Our own error says so where rows are read or written, and Spark's in other statements."""
+    for statement in (
+        "SELECT * FROM instar.nobody",
+        "DELETE FROM instar.nobody",
+        "INSERT INTO instar.nobody VALUES (1)",
+    ):
+        with pytest.raises(TableNotFoundError, match="nobody"):
+            sql(statement)
     with pytest.raises(TableNotFoundError, match="nobody"):
-        sql("SELECT * FROM instar.nobody")
+        session.range(1).write.insertInto("instar.nobody")
     for statement in ("DESCRIBE instar.nobody", "SELECT * FROM instar.billing.events"):
         with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
             sql(statement)

@@ -44,6 +44,8 @@ def test_tables_are_altered_under_our_rules(sql: Sql, store: Store) -> None:
         sql("ALTER TABLE instar.events ALTER COLUMN id SET NOT NULL")
     with pytest.raises(UsageError, match="orders of columns"):
         sql("ALTER TABLE instar.events ALTER COLUMN amount FIRST")
+    with pytest.raises(UsageError, match="cannot all be replaced"):
+        sql("ALTER TABLE instar.events REPLACE COLUMNS (id bigint, other int)")
 
 
 def test_options_and_comments_are_properties(sql: Sql, store: Store) -> None:
@@ -100,8 +102,12 @@ def test_tables_are_created_from_queries(sql: Sql, store: Store) -> None:
 
 
 def test_tables_are_renamed_and_dropped(sql: Sql, store: Store) -> None:
-    """A rename moves nothing, and a dropped table can come back."""
-    sql("ALTER TABLE instar.events RENAME TO `old/events`")
+    """A rename moves nothing, with the catalog in front of the new name or without; tables can come back."""
+    sql("ALTER TABLE instar.events RENAME TO instar.past")
+    assert store.tables() == ["past"]
+    with pytest.raises(UsageError, match="`other/past`"):
+        sql("ALTER TABLE instar.past RENAME TO other.past")
+    sql("ALTER TABLE instar.past RENAME TO `old/events`")
     assert store.tables() == ["old/events"]
     sql("DROP TABLE instar.`old/events`")
     assert store.tables() == []
@@ -171,6 +177,13 @@ def test_all_rows_are_deleted(sql: Sql, store: Store) -> None:
 def test_updates_are_refused_with_the_way_to_have_them(sql: Sql) -> None:
     """Spark has no way to hand an update over; what there is instead is named."""
     merge = "MERGE INTO instar.events t USING (SELECT 1L AS k) s ON t.id = s.k WHEN MATCHED THEN"
-    for statement in ("UPDATE instar.events SET n = 0 WHERE id = 1", f"{merge} UPDATE SET n = 0"):
+    inserts = "WHEN NOT MATCHED THEN INSERT (id) VALUES (s.k)"
+    for statement in (
+        "UPDATE instar.events SET n = 0 WHERE id = 1",
+        f"{merge} UPDATE SET n = 0",
+        f"/* why */ {merge} DELETE",
+        merge.replace("WHEN MATCHED THEN", inserts),
+    ):
         with pytest.raises(UsageError, match=r"store\.sql"):
             sql(statement)
+    sql("INSERT INTO instar.events (id, who) VALUES (9, named_struct('name', 'merge into'))")

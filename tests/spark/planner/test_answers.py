@@ -12,21 +12,28 @@ import pyarrow as pa
 import pytest
 
 import instar
+from instar.parts import compute_stats, write
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from pyspark.sql import DataFrame, SparkSession
 
     from instar import Store, Table
+    from instar.schema import Schema
+    from instar.stats import FieldStats
 
 COLUMNS = "n int, big bigint, small tinyint, x double, r float, t string, d date, at timestamp, l timestamp_ntz, m decimal(20,3), b boolean"  # noqa: E501
 NAMES = [column.split()[0] for column in COLUMNS.split(", ")]
 NAN = math.nan
+FEW_BYTES = 60
+"""What the statistics of a part without those of most columns may take."""
 
 
 def value_of(name: str, luck: Random) -> Any:  # noqa: ANN401 -- any value
     """Return a value of a column, sometimes an awkward one."""
     number = luck.choice([0, 1, -1, luck.randrange(-100, 100)])
-    match name:
+    match name.removeprefix("was_"):
         case "n" | "big" | "small":
             return number
         case "x" | "r":
@@ -54,18 +61,37 @@ def rows_of(table: Table, luck: Random) -> pa.Table:
     return pa.table({name: pa.array(columns[name]).cast(schema.field(name).type) for name in schema.names})
 
 
+def few_stats(rows: pa.Table, schema: Schema, order_by: Sequence[int], _: int) -> dict[int, FieldStats]:
+    """Return the statistics of the first columns."""
+    return compute_stats(rows, schema, order_by, FEW_BYTES)
+
+
 def history(store: Store, seed: int) -> Table:
-    """Return a table with a random history: widened, dropped and added columns, and sometimes retractions."""
+    """Return a table with a random history.
+
+    Columns are widened, dropped, added and have other names for a while, rows are sometimes retracted, and
+    one part has statistics of its first columns only.
+    """
     luck = Random(seed)
     table = store.create_table(f"h{seed}", COLUMNS)
     for step in range(6):
-        table.append(rows_of(table, luck))
+        with pytest.MonkeyPatch.context() as patched:
+            if step == seed % 6:
+                patched.setattr(write, "compute_stats", few_stats)
+            table.append(rows_of(table, luck))
+        if step in (2, 4):
+            swapped = [("n", "t", "d"), ("was_n", "was_t", "was_d")][:: 1 if step == 2 else -1]
+            update = table.evolve()
+            for name, other in zip(*swapped, strict=True):
+                update.rename_column(name, other)
+            update.commit()
         if step == 1:
             table.evolve().widen_column("n", "bigint").widen_column("r", "double").commit()
         if step == 2:
             table.evolve().drop_column("small").add_column("small", "int").commit()
         if step == 3 and luck.random() < 0.5:
-            table.delete("n > 50")
+            table.delete("was_n > 50")
+    assert table.unbounded()
     return table
 
 

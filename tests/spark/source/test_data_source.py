@@ -165,6 +165,15 @@ def test_the_session_that_was_registered_last_writes_by_format(spark: SparkSessi
     assert table.count() == 3
 
 
+def test_every_session_that_registers_knows_the_format(spark: SparkSession, store: Store) -> None:
+    """Also one that does so while another session that knows it is the active one."""
+    store.create_table("t", "k bigint").append([{"k": 1}])
+    for _ in range(3):
+        own = spark.newSession()
+        instar.register(own, store)
+        assert load(own, store, "t").count() == 1
+
+
 def test_what_cannot_be_is_said(spark: SparkSession, store: Store) -> None:
     """Missing options, unknown tables and types that Spark does not take from Python are named."""
     store.create_table("months", "m interval year to month")

@@ -15,9 +15,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from instar.errors import TableNotFoundError, UsageError
 from instar.schema import as_schema, format_path
 from instar.spark.catalog.changes import alter
+from instar.spark.catalog.listing import list_identifiers, list_summaries
 from instar.spark.catalog.properties import read_definition
 from instar.spark.catalog.proxies import JavaProxy, answering
 from instar.spark.catalog.relations import Relations
+from instar.spark.catalog.statements import is_merge
 from instar.spark.catalog.tables import CatalogTable
 
 if TYPE_CHECKING:
@@ -29,6 +31,8 @@ __all__ = ["StoreCatalog"]
 _CATALOG: Final = "org.apache.spark.sql.connector.catalog"
 _READING: Final = "org.apache.spark.sql.catalyst.analysis.RelationResolution"
 """Who asks for a table that a query reads, or that rows are written to. All others want to know of it."""
+_INSERTING: Final = "DataFrameWriter.insertInto"
+"""Who takes it for granted that there is a table."""
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -50,7 +54,6 @@ class StoreCatalog(JavaProxy):
         self._gateway = gateway
         self._name = name
         self._relations = Relations(gateway)
-        self._catalog = gateway.jvm.org.apache.spark.sql.connector.catalog
 
     def initialize(self, _name: str, _options: Any) -> None:
         """Do nothing: it is made ready before Spark knows it."""
@@ -74,28 +77,26 @@ class StoreCatalog(JavaProxy):
     @answering
     def listTables(self, namespace: Any) -> Any:
         """Return the names of all tables."""
-        kind = self._catalog.Identifier
-        return self._gateway.array(kind, [kind.of(namespace, it) for it in self._names(namespace)])
+        return list_identifiers(self._gateway, namespace, self._names(namespace))
 
     @answering
     def listTableSummaries(self, namespace: Any) -> Any:
         """Return the names of all tables, each with its kind."""
-        of, kind = self._catalog.Identifier.of, self._catalog.TableSummary
-        summaries = [kind.of(of(namespace, it), "MANAGED") for it in self._names(namespace)]
-        return self._gateway.array(kind, summaries)
+        return list_summaries(self._gateway, namespace, self._names(namespace))
 
     @answering
     def loadTable(self, identifier: Any, *asked: Any) -> Any:
         """Return a table: for a query, what it reads; for all others, what they describe or change."""
         table = self._find(identifier)
         wanted = _read_asked(asked)
-        is_read = not wanted.writes and _READING in self._gateway.calling()
+        calling = self._gateway.calling() if table is None or not wanted.writes else ""
         if table is None:
-            if is_read and not len(identifier.namespace()):
+            if (_READING in calling or _INSERTING in calling) and not len(identifier.namespace()):
                 # Spark would go on and look for files, because there is also a format of this name.
                 raise TableNotFoundError(str(identifier.name()))
             return None
-        if "UPDATE" in wanted.writes:
+        is_read = _READING in calling
+        if "UPDATE" in wanted.writes or (wanted.writes and is_merge(self._gateway.statement())):
             raise UsageError(
                 f"Spark's SQL cannot update `{table.name}` or merge into it: give the statement to "
                 "store.sql(spark, …), or use table.update and table.merge"
@@ -185,7 +186,10 @@ class StoreCatalog(JavaProxy):
     @answering
     def renameTable(self, identifier: Any, new_identifier: Any) -> None:
         """Give a table another name."""
-        self.store.rename_table(self._load(identifier).name, self._checked(new_identifier))
+        name = str(new_identifier.name())
+        if [str(part) for part in new_identifier.namespace()] != [self._name]:  # the prefix may be there
+            name = self._checked(new_identifier)
+        self.store.rename_table(self._load(identifier).name, name)
 
     @answering
     def listNamespaces(self, *_parent: Any) -> Any:

@@ -127,6 +127,14 @@ _COLUMN_CHANGES: Final = frozenset(
 
 def alter(table: StoredTable, changes: Iterable[Any]) -> None:
     """Apply the changes of one statement to a table."""
+    changes = list(changes)
+    drops = [change for change in changes if str(change.getClass().getSimpleName()) == "DeleteColumn"]
+    dropped = {tuple(change.fieldNames()) for change in drops}
+    if dropped >= {(name,) for name in table.schema.names}:
+        raise UsageError(
+            f"the columns of `{table.name}` cannot all be replaced: their values would be gone. Add, drop, "
+            "rename and widen columns one by one"
+        )
     alteration = _Alteration(table)
     for change in changes:
         alteration.add(change)

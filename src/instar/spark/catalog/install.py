@@ -13,6 +13,7 @@ from py4j.protocol import Py4JError
 
 from instar.errors import UsageError
 from instar.spark.catalog.catalog import StoreCatalog
+from instar.spark.catalog.listing import say_name
 from instar.spark.catalog.proxies import why_not
 from instar.spark.catalog.tables import CatalogTable, TableInsert, TableRead, TableWrite, TableWriter
 from instar.spark.native.gateway import gateway_of
@@ -56,7 +57,7 @@ def make_catalog(spark: SparkSession, store: CatalogStore, name: str = CATALOG) 
         raise UsageError(f"the session has another catalog `{name}`: register the store under another name")
     install_relay()
     own[name] = StoreCatalog(gateway, store, name)
-    _catalogs(manager).put(name, own[name])
+    _catalogs(manager).put(name, say_name(gateway, own[name], name))
     return True
 
 

@@ -77,7 +77,10 @@ def read_definition(schema: Mapping[str, Any], properties: Mapping[str, str]) ->
     named = {name: value for name, value in properties.items() if not name.startswith("option.")}
     provider = named.pop("provider", PROVIDER)
     if provider.lower() != PROVIDER:
-        raise UsageError(f"a table of this catalog cannot be `USING {provider}`: leave that out")
+        raise UsageError(
+            f"a table of this catalog cannot be `USING {provider}`: leave that out; with "
+            "saveAsTable, which says it by itself, write format('instar')"
+        )
     if "location" in named:
         raise UsageError("a table of this catalog is stored where its store is: leave LOCATION out")
     text = named.pop("comment", None)

@@ -28,6 +28,7 @@ __all__ = [
     "SameColumns",
     "Statement",
     "UpdateStatement",
+    "is_merge",
     "parse_statement",
     "split_statements",
 ]
@@ -79,6 +80,7 @@ Statement = UpdateStatement | DeleteStatement | MergeStatement | HistoryStatemen
 _OPENING: Final = frozenset([TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE])
 _CLOSING: Final = frozenset([TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE])
 _TEXTS: Final = frozenset([TokenType.STRING, TokenType.IDENTIFIER])
+_EXPLAINED: Final = frozenset(["EXTENDED", "CODEGEN", "COST", "FORMATTED"])
 _EQUAL: Final = {"=": False, "==": False, "<=>": True}
 
 
@@ -97,6 +99,17 @@ def parse_statement(text: str) -> Statement | None:
     if reader.accept("DESCRIBE", "HISTORY") or reader.accept("DESC", "HISTORY"):
         return _history(reader)
     return None
+
+
+def is_merge(text: str) -> bool:
+    """Whether a statement is a merge, or explains one."""
+    try:
+        reader = _Reader(text)
+    except TokenError:
+        return False
+    if reader.accept("EXPLAIN") and reader.word() in _EXPLAINED:
+        reader.at += 1
+    return reader.accept("MERGE")
 
 
 def split_statements(text: str) -> list[str]:

@@ -11,6 +11,7 @@ from instar.spark.catalog.install import why_no_catalog
 from instar.spark.native.callbacks import why_untended
 from instar.spark.native.file_systems import connector, find_file_system
 from instar.spark.native.gateway import gateway_of
+from instar.spark.native.stand_ins import why_no_stand_ins
 from instar.spark.planner.compiled import Feature, compiled_planner
 from instar.spark.planner.guards import why_not
 from instar.spark.session import local_session
@@ -40,6 +41,7 @@ def examine_spark(blob: Blob | None) -> Iterator[Finding]:
     yield from _examine_callbacks(session)
     yield examine_planner(gateway)
     yield _examine_catalog(gateway)
+    yield from _examine_views(gateway)
     if blob is None:
         return
     system = find_file_system(gateway, blob)
@@ -71,6 +73,15 @@ def _examine_callbacks(session: SparkSession) -> Iterator[Finding]:
     if found is not None:
         what, _, remedy = found.partition(": start ")
         yield Finding("callbacks", Health.WARNING, what, f"Start {remedy}.")
+
+
+def _examine_views(gateway: Gateway) -> Iterator[Finding]:
+    """Say if this Spark has no views that follow tables: nothing to tell if it has."""
+    reason = why_no_stand_ins(gateway)
+    if reason is not None:
+        what, _, remedy = reason.partition(": ")
+        found = f"{what}, so there are no views, and no reading of tables whose rows were deleted"
+        yield Finding("views", Health.WARNING, found, f"{remedy[:1].upper()}{remedy[1:]}.")
 
 
 def _examine_catalog(gateway: Gateway) -> Finding:

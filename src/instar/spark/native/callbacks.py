@@ -28,7 +28,7 @@ from py4j.clientserver import ClientServerConnection, PythonServer
 from py4j.java_gateway import JavaObject, post_server_shutdown
 from py4j.protocol import Py4JError
 
-from instar.spark.native.java import compile_class, construct
+from instar.spark.native.java import compile_class, construct, why_not_compiled
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
@@ -252,8 +252,7 @@ def tend_callbacks(gateway: JavaGateway) -> None:
         try:
             _caretakers[server] = _Caretaker(gateway)
         except Py4JError as error:
-            why = str(getattr(error, "java_exception", error)).partition("\n")[0]
-            _caretakers[server] = why
+            why = _caretakers[server] = why_not_compiled(error)
             warnings.warn(_remedy(why), stacklevel=2)
 
 

@@ -148,6 +148,11 @@ class Gateway:
         """Return what the JVM is in the middle of, as it prints a stack; in a callback, what calls it."""
         return str(self._traces.getStackTrace(self._throwable()))
 
+    def statement(self) -> str:
+        """Return the statement that the JVM is in the middle of, as it was written, if there is one."""
+        text = self.jvm.org.apache.spark.sql.catalyst.trees.CurrentOrigin.get().sqlText()
+        return "" if text.isEmpty() else str(text.get())
+
     def path(self, text: str) -> Any:  # noqa: ANN401 -- a Java object
         """Return a Hadoop path."""
         return self._path(text)

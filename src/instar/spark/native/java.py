@@ -7,10 +7,14 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
+from py4j.protocol import Py4JError
+
+from instar.errors import UsageError
+
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
-__all__ = ["compile_class", "compiled_object", "construct"]
+__all__ = ["compile_class", "compiled_object", "construct", "why_not_compiled"]
 
 _COMPILER: Final = "org.codehaus.janino.SimpleCompiler"
 _lock = threading.Lock()
@@ -22,8 +26,15 @@ def compiled_object(gateway: JavaGateway, file: str, name: str, *arguments: obje
     with _lock:
         known = _known.setdefault(gateway, {})
         if name not in known:
-            made = compile_class(gateway, files(__package__).joinpath(file).read_text(), name)
-            known[name] = construct(gateway, made, *arguments)
+            try:
+                made = compile_class(gateway, files(__package__).joinpath(file).read_text(), name)
+                known[name] = construct(gateway, made, *arguments)
+            except Py4JError as error:
+                raise UsageError(
+                    f"this Spark cannot compile classes of ours ({why_not_compiled(error)}): read tables "
+                    "that need it with spark.read.format('instar'), and change rows in this process, as "
+                    "table.delete(condition) does"
+                ) from error
         return known[name]
 
 
@@ -39,6 +50,11 @@ def compile_class(gateway: JavaGateway, source: str, name: str) -> Any:  # noqa:
     compiler.setParentClassLoader(find("org.apache.spark.SparkConf").getClassLoader())
     compiler.cook(source)
     return compiler.getClassLoader().loadClass(name)
+
+
+def why_not_compiled(error: Py4JError) -> str:
+    """Say in one line why a class cannot be had."""
+    return str(getattr(error, "java_exception", error)).partition("\n")[0]
 
 
 def construct(gateway: JavaGateway, java_class: Any, *arguments: object) -> Any:  # noqa: ANN401 -- Java objects

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from instar.spark.native.scan_source import SnapshotSource
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["Replacement", "StandIn", "install_rule", "stand_in_frame"]
+__all__ = ["Replacement", "StandIn", "install_rule", "stand_in_frame", "why_no_stand_ins"]
 
 _OPTION: Final = "instar.stands.for"
 """The option of a relation that says what it stands for."""
@@ -108,6 +108,15 @@ def stand_in_frame(spark: SparkSession, stand_in: StandIn) -> DataFrame:
     install_rule(gateway_of(spark))
     frame = parts_frame(spark, stand_in.label, stand_in.fields, stand_in, widened=stand_in.widened)
     return show(frame, stand_in.fields)
+
+
+def why_no_stand_ins(gateway: Gateway) -> str | None:
+    """Say why nothing can stand for a table in a session, or return None if it can."""
+    try:
+        install_rule(gateway)
+    except UsageError as error:
+        return str(error)
+    return None
 
 
 class _Replacements:

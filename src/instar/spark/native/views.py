@@ -24,7 +24,7 @@ from instar.spark.native.relation import make_relation, struct_json
 from instar.spark.native.scan import plan_frame, plan_of
 from instar.spark.native.scan_source import Branch, SnapshotSource, table_origin
 from instar.spark.native.settle import may_settle_here
-from instar.spark.native.stand_ins import Replacement, StandIn, stand_in_frame
+from instar.spark.native.stand_ins import Replacement, StandIn, stand_in_frame, why_no_stand_ins
 from instar.table.read.settle import settle
 from instar.table.read.snapshot import check_fence, plan_snapshot, resolve_reader
 
@@ -205,8 +205,13 @@ def following_frame(spark: SparkSession, services: Services, log: TableLog) -> D
 def make_views(spark: SparkSession, frames: Mapping[str, Callable[[SparkSession], DataFrame]]) -> list[str]:
     """Make a temporary view of each table, under its name, and return the names.
 
-    Of names that Spark cannot tell apart there is no view: which of the tables would it be?
+    Of names that Spark cannot tell apart there is no view: which of the tables would it be? And there is none
+    at all in a Spark that cannot have what stands for a table.
     """
+    reason = why_no_stand_ins(gateway_of(spark)) if frames else None
+    if reason is not None:
+        warnings.warn(f"there are no views of tables: {reason}", RuntimeWarning, stacklevel=3)
+        return []
     alike = set() if spark.conf.get("spark.sql.caseSensitive") == "true" else _alike(frames)
     for name, frame in frames.items():
         if name not in alike:

@@ -15,7 +15,7 @@ from weakref import WeakKeyDictionary
 
 from py4j.protocol import Py4JError
 
-from instar.spark.native.java import compile_class, construct
+from instar.spark.native.java import compile_class, construct, why_not_compiled
 from instar.spark.native.relation import READ_OPTIONS
 from instar.spark.native.scan_source import SETTINGS
 
@@ -120,11 +120,7 @@ def _compile(gateway: Gateway) -> tuple[Any | None, Mapping[Feature, str]]:
     try:
         return compile_class(gateway.py4j, text, f"{package}.Planner"), missing
     except Py4JError as error:
-        why = str(error.args[0] if error.args else error).strip().splitlines()
-        told = next(
-            (line for line in why if "CompileException" in line), why[0] if why else "it does not say"
-        )
-        return None, {**missing, Feature.SCAN: f"its classes are others: {told}"}
+        return None, {**missing, Feature.SCAN: f"its classes are others: {why_not_compiled(error)}"}
 
 
 _sessions: WeakKeyDictionary[Gateway, Compiled] = WeakKeyDictionary()

@@ -95,17 +95,16 @@ class InstarSource(DataSource):
 def register_source(spark: SparkSession) -> None:
     """Make the source and sink `instar` known to a session."""
     ask_for_changes()
+    if hasattr(spark, "_jsparkSession"):  # not a client of Spark Connect
+        # Spark looks for a format in the active session, whichever that is: a writer, and also who registers.
+        sessions = type(spark)._get_j_spark_session_class(spark._jvm)  # noqa: SLF001
+        sessions.setActiveSession(spark._jsparkSession)  # noqa: SLF001
     try:
         use_own_python()
         spark.dataSource.register(InstarSource)
     except AnalysisException as error:
-        # Another session has done so for all.
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
-    if hasattr(spark, "_jsparkSession"):  # not a client of Spark Connect
-        # A writer looks for its format in the active session, and any other may have become that meanwhile.
-        sessions = type(spark)._get_j_spark_session_class(spark._jvm)  # noqa: SLF001
-        sessions.setActiveSession(spark._jsparkSession)  # noqa: SLF001
 
 
 def _check_append(*, overwrite: bool) -> None:
