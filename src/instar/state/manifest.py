@@ -17,7 +17,7 @@ from instar.state.chunk import ADOPTED, FILES, FIXED_GROUPS, PLACES, ROWS, TIMES
 from instar.stats import FieldStats, bounds_columns, cast_bounds, null_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from instar.state.parts import BatchHeader, Part, PlacedPart
 
@@ -39,8 +39,10 @@ def stats_fields(schema: Schema) -> Iterator[Field]:
     return (leaf for _, leaf in schema.leaves() if not isinstance(leaf.type, List | Map))
 
 
-def columns_of_parts(parts: Sequence[PlacedPart], history: History) -> Columns:
-    """Lay parts out in columns, with bounds in the types of the latest schema."""
+def columns_of_parts(
+    parts: Sequence[PlacedPart], history: History, fields: Iterable[Field] | None = None
+) -> Columns:
+    """Lay parts out in columns, with bounds in the types of the latest schema: of all fields, or of some."""
     values = [placed.part for placed in parts]
     headers = [placed.header for placed in parts]
     columns = {
@@ -73,7 +75,7 @@ def columns_of_parts(parts: Sequence[PlacedPart], history: History) -> Columns:
     known = {header.schema_id: frozenset[int]() for header in headers}
     for schema_id in known:
         known[schema_id] = frozenset(history.schemas[schema_id].field_ids())
-    for field in stats_fields(history.latest):
+    for field in stats_fields(history.latest) if fields is None else fields:
         stats = [
             part.stats.get(field.id) if field.id in known[header.schema_id] else FieldStats(part.rows, 0)
             for part, header in zip(values, headers, strict=True)

@@ -10,7 +10,7 @@ import pytest
 
 from instar.api import Table
 from instar.state.chunk import FILES
-from instar.stats import FieldStats
+from instar.stats import FieldStats, bounds_columns
 from instar.storage import BlobConsensus
 from instar.table import TableLog, create_table, load_parts
 from tests.faults import Faults, UnreliableBlob, UnreliableConsensus
@@ -210,3 +210,23 @@ def test_a_handle_that_only_follows_stays_small(world: World) -> None:
             append_parts(services, log)
             longest = max(longest, len(follower.load().tail))
         assert longest <= 2 * 4 + 4
+
+
+def test_bounds_of_young_parts_are_laid_out_for_columns_that_are_asked_for(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plan looks at no column, and a filter at its own, however many the table has."""
+    fill(world, "t", 3)
+    services = world.services()
+    table = Table(services, TableLog(services, "t"))
+    laid_out: list[object] = []
+
+    def noted(*given: Any) -> pa.RecordBatch:  # noqa: ANN401 -- whatever it takes
+        laid_out.append(given)
+        return bounds_columns(*given)
+
+    monkeypatch.setattr("instar.state.manifest.bounds_columns", noted)
+    with table.snapshot():
+        assert not laid_out
+    table.explain("c3 = 7 AND c5 > 1")
+    assert len(laid_out) == 2 * 2  # once to decide, and once to tell why

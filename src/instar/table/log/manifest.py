@@ -143,7 +143,7 @@ def load_parts(
     fetched = any(not reader.has(ref, names) for ref in chosen)
     pieces = map_in_threads(load, chosen, threads=_READERS) if fetched else [load(ref) for ref in chosen]
     tail = [placed for batch in state.tail for placed in batch.placed()]
-    tail_columns = columns_of_parts(tail, state.history)
+    tail_columns = columns_of_parts(tail, state.history, fields)
     pieces.append({name: tail_columns[name] for name in names})
     rows = pa.concat_arrays([piece[FILES].column("rows") for piece in pieces])
     kept = [name for name in names if name in groups or name == PLACES or name not in FIXED_GROUPS]
