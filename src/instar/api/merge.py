@@ -32,10 +32,13 @@ class Merge:
         self._clauses: tuple[Clause, ...] = ()
 
     def when_matched_update(
-        self, values: Mapping[str, str] | None = None, *, condition: str | None = None
+        self,
+        set: Mapping[str, str] | None = None,  # noqa: A002 -- as for `update`
+        *,
+        condition: str | None = None,
     ) -> Merge:
         """Give rows that are in both other values: by column, or all columns that the data has."""
-        return self._with(Clause(When.MATCHED_UPDATE, condition, values))
+        return self._with(Clause(When.MATCHED_UPDATE, condition, set))
 
     def when_matched_delete(self, condition: str | None = None) -> Merge:
         """Delete rows of the table that are in both."""

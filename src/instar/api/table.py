@@ -190,20 +190,23 @@ class Table(TableUpkeep):
         return self._report("delete", lambda: delete_rows(spark, self._services, self._log, where))
 
     def update(
-        self, values: Mapping[str, str], where: str | None = None, spark: SparkSession | None = None
+        self,
+        set: Mapping[str, str],  # noqa: A002 -- as in SQL, and as users of Delta Lake know it
+        where: str | None = None,
+        spark: SparkSession | None = None,
     ) -> Commit:
         """Give the rows for which a condition is true other values: expressions in Spark SQL, by column.
 
-        `t.update({"amount": "0"}, where="amount < 0")`. An expression sees the row as it was. Without
+        `t.update(set={"amount": "0"}, where="amount < 0")`. An expression sees the row as it was. Without
         `where`, all rows are updated. With and without `spark`, it is as for `delete`: where an expression
         cannot be computed for a row without Spark, `UsageError` is raised. `Commit.rows` counts each row
         twice, as it went and as it came.
         """
         if spark is None:
-            return self._report("update", lambda: update_local(self._services, self._log, values, where))
+            return self._report("update", lambda: update_local(self._services, self._log, set, where))
         from instar.spark import update_rows  # noqa: PLC0415 -- only who needs Spark loads it
 
-        return self._report("update", lambda: update_rows(spark, self._services, self._log, values, where))
+        return self._report("update", lambda: update_rows(spark, self._services, self._log, set, where))
 
     def merge(self, data: Data, on: Sequence[str]) -> Merge:
         """Begin to merge data into the table: add clauses, then `execute()`.

@@ -28,7 +28,21 @@ _MAGIC: Final = b"PAR1"
 _TAIL: Final = 8
 _DIGEST_SIZE: Final = 16
 _RESERVED: Final = frozenset(
-    ("_metadata", "_positions", "_part", "_row", "_batch_ts", "_batch_diff", "_ts", "_diff")
+    (
+        "_metadata",
+        "_tmp_metadata_row_index",
+        "_number",
+        "_begin",
+        "_positions",
+        "_positions_first",
+        "_positions_start",
+        "_positions_entry",
+        "_positions_word",
+        "_batch_ts",
+        "_batch_diff",
+        "_ts",
+        "_diff",
+    )
 )
 """Names that instar gives to columns of its own while it reads."""
 

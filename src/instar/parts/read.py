@@ -39,8 +39,8 @@ if TYPE_CHECKING:
 
 __all__ = ["ROW", "read_part"]
 
-ROW: Final = "_row"
-"""The column of positions in the file."""
+ROW: Final = "\N{UNIT SEPARATOR}row"
+"""The column of positions in the file: no column of a table has a character that cannot be printed."""
 
 _SMALL: Final = 1 << 20
 """A file of at most so many bytes is read sooner than threads are handed their work."""
@@ -70,7 +70,7 @@ def read_part(  # noqa: PLR0913 -- each is something that a reader may ask for
 
     `source` is a path, the bytes of the file, or an open file. With `updates`, `_ts` and `_diff` follow
     the columns; `ts` is the time of the part's batch, for parts that do not say their own. `choice` leaves
-    out rows by their positions, and with `numbered` the positions come last, as `_row`. With a `probe`, row
+    out rows by their positions, and with `numbered` the positions come last, as `ROW`. With a `probe`, row
     groups that can have none of its keys are not read. With `ahead`, the next row groups of a large local
     file are read while the first is used, which takes the memory of a few. A file that is missing, or not the
     one that `part` speaks of, raises `CorruptTableError`.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 import pytest
 
-from instar.errors import UsageError
+from instar.errors import DataMismatchError, UsageError
 from instar.schema import arrow_schema
 from tests.merges import LAYOUT, draw_clauses, draw_rows, merged, with_clauses
 
@@ -96,6 +96,46 @@ def test_a_merge_comes_to_what_its_clauses_say(store: Store, spark: SparkSession
         if not model:
             model = draw_rows(random, 12)
             table.append(_arrow(model))
+
+
+def test_each_row_is_inserted_by_one_clause(store: Store, spark: SparkSession) -> None:
+    """Also where a condition is by chance, and would be another one if it were asked twice."""
+    table = store.create_table("chance", "k bigint, v string")
+    merge = table.merge(spark.range(200).selectExpr("id as k"), on=["k"])
+    chance = "double(reflect('java.lang.Math', 'random')) < 0.5"
+    merge = merge.when_not_matched_insert({"k": "source.k", "v": "'one'"}, condition=chance)
+    merge.when_not_matched_insert({"k": "source.k", "v": "'other'"}).execute()
+    assert sorted(table.to_arrow().column("k").to_pylist()) == list(range(200))
+    assert set(table.to_arrow().column("v").to_pylist()) == {"one", "other"}
+
+
+def test_columns_may_be_called_as_places_are(store: Store, spark: SparkSession) -> None:
+    """A condition sees the columns of the table, and nothing else."""
+    table = store.create_table("named", "k int, _part int, _row int", key=["k"])
+    table.append([{"k": k, "_part": k + 10, "_row": k + 20} for k in range(6)])
+    table.delete("_part = 10 or _row = 21", spark)
+    table.update(set={"_row": "_row + _part"}, where="k = 2", spark=spark)
+    table.upsert(spark.sql("select 3 k, 0 _part, 1 _row"))
+    data = spark.sql("select 4 k, 5 _part, 6 _row")
+    table.merge(data, on=["_part"]).when_not_matched_by_source_delete("target._row = 25").execute()
+    table.merge(data, on=["k"]).when_matched_update().execute()
+    assert rows_of(table) == [(2, 12, 34), (3, 0, 1), (4, 5, 6)]
+    plain = store.create_table("plain", "k int")
+    plain.append([{"k": 1}])
+    with pytest.raises(UsageError):
+        plain.delete("_part = 0", spark)
+
+
+def test_a_merge_of_a_frame_loses_no_values_under_names_of_before(store: Store, spark: SparkSession) -> None:
+    """As in process."""
+    table = store.create_table("renamed", "k int, v int")
+    table.append([{"k": 1, "v": 1}])
+    table.evolve().rename_column("v", "w").commit()
+    merge = table.merge(spark.sql("select 2 k, 3 v"), on=["k"])
+    with pytest.raises(DataMismatchError, match="`v` is called `w` since schema 1"):
+        merge.when_not_matched_insert().execute()
+    merge.when_not_matched_insert({"k": "source.k", "w": "source.v"}).execute()
+    assert rows_of(table) == [(1, 1), (2, 3)]
 
 
 def _arrow(rows: list[tuple[object, ...]]) -> pa.Table:

@@ -316,6 +316,10 @@ def test_what_cannot_be_adopted_says_why(store: Store, tmp_path: Path) -> None:
     pq.write_table(pa.table({"n": [1]}), tmp_path / "n=1" / "1.parquet")
     with pytest.raises(UsageError, match="in the path and in the file"):
         table.adopt(tmp_path / "n=1")
+    for name in ("_Number", "_begin", "_tmp_metadata_row_index", "_positions_word"):
+        pq.write_table(pa.table({"n": [1], name: [1]}), tmp_path / "named.parquet")
+        with pytest.raises(DataMismatchError, match="uses this name itself"):
+            table.adopt(tmp_path / "named.parquet", evolve=True)
 
 
 def test_files_of_an_object_store_are_adopted(s3: S3Server, tmp_path: Path) -> None:

@@ -141,3 +141,19 @@ def test_many_deletes_and_upserts_add_up(store: Store) -> None:
         rows = table.snapshot(as_of).to_arrow(columns=["n", "s"])
         assert dict(zip(rows["n"].to_pylist(), rows["s"].to_pylist(), strict=True)) == expected
         assert rows.num_rows == len(expected)
+
+
+@pytest.mark.parametrize("name", ["_row", "_part", "_number", "target", "row"])
+def test_columns_may_be_called_anything(store: Store, name: str) -> None:
+    """Also as what instar itself might call a position: nothing of its own is ever among columns."""
+    table = store.create_table("t", f"k int, {name} int", key=["k"])
+    table.append([{"k": k, name: k + 4} for k in range(1, 5)])
+    table.delete(f"{name} = 5")
+    table.upsert([{"k": 2, name: 60}])
+    table.update(set={name: "9"}, where=f"{name} = 60")
+    merge = table.merge([{"k": 3, name: 70}], on=["k"]).when_matched_update()
+    merge.when_not_matched_by_source_delete(f"target.{name} = 9").execute()
+    table.apply(pa.table({"k": [3], name: [70], "_diff": [-1]}))
+    assert table.to_arrow().to_pylist() == [{"k": 4, name: 8}]
+    table.compact(full=True)
+    assert table.to_arrow().to_pylist() == [{"k": 4, name: 8}]

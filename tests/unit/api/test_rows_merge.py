@@ -55,7 +55,7 @@ def test_rows_get_other_values(store: Store) -> None:
     """Only those that the condition is true for, worked out from what they were; earlier times see that."""
     table = accounts(store)
     before, rows = table.upper - 1, rows_of(table)
-    commit = table.update({"amount": "0"}, where="amount < 0")
+    commit = table.update(set={"amount": "0"}, where="amount < 0")
     assert commit.rows == 10
     assert rows_of(table) == [(n, s, max(a, 0), r, d) for n, s, a, r, d in rows]
     assert rows_of(table, before) == rows
@@ -108,7 +108,7 @@ def test_a_merge_updates_inserts_and_deletes_in_one_commit(store: Store) -> None
     commit = (
         table.merge(data, on=["id"])
         .when_matched_delete("source.name = 'gone'")
-        .when_matched_update({"amount": "target.amount + source.amount"}, condition="target.id = 1")
+        .when_matched_update(set={"amount": "target.amount + source.amount"}, condition="target.id = 1")
         .when_not_matched_insert(condition="source.amount > 0")
         .when_not_matched_by_source_delete("target.amount >= 30")
         .execute()
@@ -238,6 +238,44 @@ def test_a_condition_is_asked_only_of_rows_that_are_left(store: Store) -> None:
         fails
     ).execute()
     assert [row[:2] for row in rows_of(table)][:2] == [(0, "zero"), (2, "n2")]
+
+
+@pytest.mark.parametrize("by_value", [False, True])
+def test_a_sweep_is_asked_only_of_rows_that_the_data_lacks(store: Store, *, by_value: bool) -> None:
+    """Neither of those that have a partner, nor of those that a clause before it has taken."""
+    table = store.create_table("t", "id int, amount int")
+    table.append(given(table, *((n, n) for n in range(4))))
+    if by_value:  # rows that are there twice by one update have no place of their own
+        more = given(table, (9, 9), *((n, n) for n in range(4)))
+        table.apply(more.append_column("_diff", pa.array([2, *[-1] * 4])))
+        table.apply(given(table, *((n, n) for n in range(4))).append_column("_diff", pa.array([2] * 4)))
+        table.apply(given(table, *((n, n) for n in range(4))).append_column("_diff", pa.array([-1] * 4)))
+    fails = "10 / target.id > 4"
+    with pytest.raises(UsageError):
+        table.merge(pa.table({"id": [3]}), on=["id"]).when_not_matched_by_source_delete(fails).execute()
+    table.merge(pa.table({"id": [0]}), on=["id"]).when_not_matched_by_source_delete(fails).execute()
+    assert [row[0] for row in rows_of(table)] == [0, 3, *[9] * (2 * by_value)]
+    merge = table.merge(pa.table({"id": [7]}), on=["id"])
+    merge.when_not_matched_by_source_delete("target.id = 0").when_not_matched_by_source_delete(
+        fails
+    ).execute()
+    assert [row[0] for row in rows_of(table)] == [3, *[9] * (2 * by_value)]
+
+
+def test_a_merge_loses_no_values_under_names_of_before(store: Store) -> None:
+    """By name it would leave them out, and insert nulls; where clauses say what they set, nothing is lost."""
+    table = accounts(store)
+    table.evolve().rename_column("amount", "cents").drop_column("rate").commit()
+    before = rows_of(table)
+    for column, fate in (("Amount", "is called `cents` since schema 1"), ("rate", "was dropped by schema 1")):
+        merge = table.merge(pa.table({"id": [1, 50], column: [7, 7]}), on=["id"])
+        for clause in (merge.when_matched_update(), merge.when_not_matched_insert()):
+            with pytest.raises(DataMismatchError, match=fate):
+                clause.execute()
+        assert rows_of(table) == before
+    merge = table.merge(pa.table({"id": [1], "amount": [7], "op": ["set"]}), on=["id"])
+    merge.when_matched_update({"cents": "source.amount"}, condition="source.op = 'set'").execute()
+    assert [row[2] for row in rows_of(table) if row[0] == 1] == [7]
 
 
 @pytest.mark.parametrize(

@@ -277,3 +277,13 @@ def test_only_parts_that_may_have_a_key_are_read(tmp_path: Path) -> None:
     assert table.upsert(rows(12, v=2)).rows == 2
     found = {row["k"]: row["v"] for row in table.snapshot().to_arrow().to_pylist()}
     assert found == dict.fromkeys([*range(30), 100], 1) | dict.fromkeys([3, 5, 25, 28, 12, None], 2)
+
+
+def test_an_upsert_says_what_became_of_a_name(store: Store) -> None:
+    """Data with a column under its name of before is refused, with the name that it has now."""
+    table = store.create_table("t", "k int, v int", key=["k"])
+    table.append([{"k": 1, "v": 1}])
+    table.evolve().rename_column("v", "w").commit()
+    with pytest.raises(DataMismatchError, match="`v` is called `w` since schema 1"):
+        table.upsert([{"k": 1, "v": 2}])
+    assert table.to_arrow().to_pylist() == [{"k": 1, "w": 1}]

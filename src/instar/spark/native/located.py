@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 
 __all__ = ["PART", "ROW", "located_frame", "positions_of", "proved_parts"]
 
-PART: Final = "_part"
-"""The number of the part that a row is in, among those that a plan scans."""
-ROW: Final = "_row"
+PART: Final = "\N{UNIT SEPARATOR}part"
+"""The number of the part that a row is in, among those that a plan scans: no column has such a name."""
+ROW: Final = "\N{UNIT SEPARATOR}row"
 """Its position there."""
 _ZONE: Final = "spark.sql.session.timeZone"
 
 
 def located_frame(spark: SparkSession, services: Services, plan: SnapshotPlan, pin: Pin) -> DataFrame:
-    """Return the rows of the parts that a plan scans, under the reader's names, with `_part` and `_row`."""
+    """Return the rows of the parts that a plan scans, under the reader's names, with `PART` and `ROW`."""
     fields = plan.reader.schema.fields
     history = plan.state.history
     widened = widened_decimals(history, (*fields, *history.latest.fields))

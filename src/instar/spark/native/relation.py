@@ -17,6 +17,7 @@ from pyspark.sql.types import ArrayType, DataType, MapType, StructField, StructT
 
 from instar.schema import Field, Schema, Type, field_name, spark_json
 from instar.schema.algebra import member_fields, walk_fields
+from instar.schema.paths import quote_name
 from instar.schema.spark import type_json
 from instar.spark.native.adopted import stored_json, told_json, value_column
 from instar.spark.native.file_index import PartIndex
@@ -182,7 +183,7 @@ def show(frame: DataFrame, fields: Sequence[Field], *others: str) -> DataFrame:
     # As text, all in one call into the JVM: each column that is made here takes dozens.
     named = [f"{field_name(field.id)} AS `{field.name.replace('`', '``')}`" for field in fields]
     spark = frame.sparkSession
-    texts = gateway_of(spark).strings([*named, *others])
+    texts = gateway_of(spark).strings([*named, *map(quote_name, others)])
     return DataFrame(frame._jdf.selectExpr(texts), spark)  # noqa: SLF001 -- PySpark makes a call of each text
 
 

@@ -141,15 +141,16 @@ def leaving_with_files(gateway: Gateway) -> Leaving:
         return gateway.first_long(F.expr(f"substring({POSITIONS}, cast(({at}) * 8 + 1 as int), 8)"))
 
     def leave(frame: DataFrame) -> DataFrame:
+        first, start, entry, own = (f"{POSITIONS}_{step}" for step in ("first", "start", "entry", "word"))
         steps = {
-            "_first": "0",
-            "_start": f"{NUMBER} - _first + 1",
-            "_entry": f"_start + shiftright({ROW_INDEX}, 12)",
-            "_word": f"_entry + (shiftright({ROW_INDEX}, 6) & {_BLOCK // _WORD - 1})",
+            first: "0",
+            start: f"{NUMBER} - {first} + 1",
+            entry: f"{start} + shiftright({ROW_INDEX}, 12)",
+            own: f"{entry} + (shiftright({ROW_INDEX}, 6) & {_BLOCK // _WORD - 1})",
         }
         for name, at in steps.items():
             frame = frame.withColumn(name, word(at))
-        left = f"not coalesce(shiftleft(_word, cast({ROW_INDEX} & {_WORD - 1} as int)) < 0, false)"
+        left = f"not coalesce(shiftleft({own}, cast({ROW_INDEX} & {_WORD - 1} as int)) < 0, false)"
         return frame.where(left).drop(*steps)
 
     return leave

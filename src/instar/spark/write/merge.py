@@ -29,6 +29,7 @@ from instar.table.write.merge import (
     ambiguous_match,
     check_clauses,
     check_given,
+    check_names_of,
     check_nothing_added,
     default_values,
 )
@@ -99,6 +100,7 @@ def merge_frame_into(
         check_clauses(latest, on, clauses)
         key = [latest.load_column(name) for name in on]
         check_given(Schema(tuple(key)), names)
+        check_names_of(pin.state.history, data.columns, clauses)
         sweeps = any(clause.when is When.NOT_MATCHED_BY_SOURCE_DELETE for clause in clauses)
         plan = plan_snapshot(services.chunks, pin.state, resolve_reader(pin.state, None, None), None)
         check: Callable[[TableState], None] = partial(check_nothing_added, services.chunks, pin.state)
@@ -118,6 +120,8 @@ def merge_frame_into(
         pairs = _one_each(pairs, clauses)
         absent = source.join(target, reduce(and_, same), "left_anti")
         new = _chosen(absent, clauses, {When.NOT_MATCHED_INSERT})
+        if sum(clause.when is When.NOT_MATCHED_INSERT for clause in clauses) > 1:
+            new = new.localCheckpoint()  # each clause must see the same choice
         gone = [pairs.select(f"{TARGET}.*", PART, ROW)]
         if sweeps:
             others = target.join(source, reduce(and_, same), "left_anti")

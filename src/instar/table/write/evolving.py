@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from instar.schema import History, Schema
     from instar.state import TableState
 
-__all__ = ["Evolution", "WriterSchema", "check_new_names", "resolve_writer"]
+__all__ = ["Evolution", "WriterSchema", "check_former", "check_new_names", "resolve_writer"]
 
 _TOLD: Final = 10
 """Of how many columns an error says what became of them."""
@@ -67,15 +67,21 @@ def resolve_writer(
         if evolved != writer.schema:
             writer = WriterSchema(evolved, chosen + 1, is_new=True)
     if not writer.is_new and chosen == history.latest_id:
-        _check_former(history, _without_updates(incoming) if updates else incoming)
+        own = _without_updates(incoming) if updates else incoming
+        check_former(
+            history, own.names, "Data of an older schema is written under it: schema={old} (--schema {old})"
+        )
     Conformer(incoming, writer.schema, updates=updates)
     return writer
 
 
-def _check_former(history: History, incoming: pa.Schema) -> None:
-    """Raise if data has columns under names of before, and say what became of them."""
+def check_former(history: History, names: Sequence[str], remedy: str) -> None:
+    """Raise if data has columns under names of before, and say what became of them and what to do.
+
+    In the remedy, `{old}` is the id of a schema that has them.
+    """
     latest = {name.lower() for name in history.latest.names}
-    unknown = [name for name in incoming.names if name.lower() not in latest]
+    unknown = [name for name in names if name.lower() not in latest]
     found = {name: former for name in unknown if (former := find_former(history, (name,))) is not None}
     if not found:
         return
@@ -87,10 +93,7 @@ def _check_former(history: History, incoming: pa.Schema) -> None:
     ]
     told = ", ".join(fates[:_TOLD]) + (f" and {len(fates) - _TOLD} more" if len(fates) > _TOLD else "")
     old = min(former.schema_id for former in found.values())
-    raise DataMismatchError(
-        next(iter(found)),
-        f"{told}. Data of an older schema is written under it: schema={old} (--schema {old})",
-    )
+    raise DataMismatchError(next(iter(found)), f"{told}. {remedy.format(old=old)}")
 
 
 def _evolved(

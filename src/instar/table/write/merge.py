@@ -31,6 +31,7 @@ from instar.table.read.located import read_located
 from instar.table.read.rows import read_written
 from instar.table.read.snapshot import KeyBounds, plan_keys, plan_snapshot, resolve_reader
 from instar.table.read.values import Value
+from instar.table.write.evolving import check_former
 from instar.table.write.retract import negated
 from instar.table.write.rows import RowChange, change_rows, parts_since
 from instar.table.write.source import as_source
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from instar.parts import ArrowData
+    from instar.schema import History
     from instar.state import Place, TableState
     from instar.table.log.manifest import ChunkReader
     from instar.table.log.pin import Pin
@@ -58,6 +60,7 @@ __all__ = [
     "ambiguous_match",
     "check_clauses",
     "check_given",
+    "check_names_of",
     "check_nothing_added",
     "default_values",
     "merge_local",
@@ -124,6 +127,17 @@ def check_given(key: Schema, names: Container[str]) -> None:
             )
 
 
+def check_names_of(history: History, names: Sequence[str], clauses: Sequence[Clause]) -> None:
+    """Raise if a clause takes values by name, and data has some under a name of before: they would be lost.
+
+    Other columns that the table does not have are for conditions.
+    """
+    by_name = {When.MATCHED_UPDATE, When.NOT_MATCHED_INSERT}
+    if any(clause.values is None and clause.when in by_name for clause in clauses):
+        remedy = "Call columns of the data as the table does, or say in the clause what columns are set to"
+        check_former(history, names, remedy)
+
+
 def default_values(schema: Schema, names: Sequence[str]) -> dict[str, str]:
     """Return what every column is set to by name; columns that the data lacks are left out."""
     known = {name.lower(): name for name in names}
@@ -171,6 +185,7 @@ class _Merging:
         self._key = [self._latest.load_column(name).id for name in on]
         check_given(key_schema(self._latest, self._key), {name.lower() for name in given.column_names})
         check_names(list(given.schema), ())
+        check_names_of(state.history, given.column_names, clauses)
         self._given, source = as_source(given, self._latest)
         self._pair = pair_schema(self._latest, source)
         self._keys = self._given_keys()
@@ -300,27 +315,27 @@ class _Merging:
         for at, written in enumerate(plan.scan.written(self._state.history)):
             place = plan.scan.place(at)
             taken = BitMap()
+            partners = np.array(matched.get(place, BitMap()), np.int64)
             for batch in read_written(self._services.blob, written, reader, numbered=True):
-                mask = _any_true(conditions, _struct_batch(batch.select(range(len(reader.fields)))), narrow)
-                taken.update(batch.column(ROW).to_numpy()[mask].astype(np.uint32))
-            taken -= matched.get(place, BitMap())
+                rows = batch.column(ROW).to_numpy()
+                left = ~np.isin(rows, partners)
+                own = _struct_batch(batch.select(range(len(reader.fields))))
+                taken.update(rows[_any_true(conditions, own, narrow, left)].astype(np.uint32))
             if taken:
                 found[place] = taken
         if not plan.merge:
             return found, []
-        rows = merged_rows(self._services, self._state, plan.merge, plan.as_of)
-        own = rows.select(range(len(self._latest.fields))).combine_chunks()
-        mask = np.zeros(rows.num_rows, np.bool_)
-        if rows.num_rows:
-            (batch,) = own.to_batches()
-            mask = _any_true(conditions, _struct_batch(batch), target)
+        merged = merged_rows(self._services, self._state, plan.merge, plan.as_of)
+        if not merged.num_rows:
+            return found, []
+        values = merged.select(range(len(self._latest.fields))).combine_chunks()
+        left = np.ones(merged.num_rows, np.bool_)
         if matched_values is not None and matched_values.num_rows:
-            columns = own.schema.names
-            both = pa.concat_tables([own, matched_values.select(columns)])
-            ranks = rank_rows(both, self._latest, self._key)
-            mine, there = np.split(ranks, [own.num_rows])
-            mask &= ~np.isin(mine, there)
-        return found, [rows.filter(pa.array(mask))]
+            both = pa.concat_tables([values, matched_values.select(values.schema.names)])
+            mine, there = np.split(rank_rows(both, self._latest, self._key), [values.num_rows])
+            left = ~np.isin(mine, there)
+        (batch,) = values.to_batches()
+        return found, [merged.filter(pa.array(_any_true(conditions, _struct_batch(batch), target, left)))]
 
     def _pairs(self, rows: pa.Table, given: pa.Table) -> pa.Table:
         """Put rows of the table and of the data side by side, as the expressions see them."""
@@ -353,10 +368,17 @@ def fields_needed_of(conditions: Sequence[Filter]) -> frozenset[int]:
     return frozenset().union(*(fields_needed(condition.expression) for condition in conditions))
 
 
-def _any_true(conditions: Sequence[Filter], batch: pa.RecordBatch, schema: Schema) -> npt.NDArray[np.bool_]:
-    """Tell for which rows one of the conditions is true."""
-    masks = [condition.rows(batch, schema).to_numpy(zero_copy_only=False) for condition in conditions]
-    found: npt.NDArray[np.bool_] = np.logical_or.reduce(masks)
+def _any_true(
+    conditions: Sequence[Filter], batch: pa.RecordBatch, schema: Schema, left: npt.NDArray[np.bool_]
+) -> npt.NDArray[np.bool_]:
+    """Tell for which of some rows one of the conditions is true; each is asked of those that none was for."""
+    found = np.zeros(batch.num_rows, np.bool_)
+    remaining = np.flatnonzero(left)
+    for condition in conditions:
+        own = batch.take(pa.array(remaining))
+        holds = condition.rows(own, schema).to_numpy(zero_copy_only=False)
+        found[remaining[holds]] = True
+        remaining = remaining[~holds]
     return found
 
 

@@ -14,7 +14,7 @@ from instar.parts.layout import path_to
 from instar.schema import arrow_schema, format_path
 from instar.table.read.locate_keys import find_keys, key_schema
 from instar.table.read.snapshot import KeyBounds, plan_keys, plan_snapshot, resolve_reader
-from instar.table.write.evolving import Evolution, resolve_writer
+from instar.table.write.evolving import Evolution, check_former, resolve_writer
 from instar.table.write.retract import negated
 from instar.table.write.rows import RowChange, change_rows, parts_since
 from instar.table.write.store import LocalRows
@@ -50,6 +50,8 @@ def upsert_local(
         if evolution is not None:
             allowed = evolving_by(evolution, state, needed_types(given.schema, given))
             writer = resolve_writer(state, given.schema, evolution=allowed)
+        else:
+            check_former(state.history, given.column_names, "Call columns of the data as the table does")
         latest = state.history.latest if writer is None else writer.schema
         rows = pa.Table.from_batches(conform(given, latest), schema=arrow_schema(latest))
         keys = KeyBounds(key_stats(rows, latest, state.key), rows.num_rows)
