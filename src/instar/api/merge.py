@@ -61,6 +61,9 @@ class Merge:
         raises `UsageError`; one that is only deleted may match any number. Rows that match none are all
         added, also those that have the same key.
 
+        Columns that only the data has are for conditions and values. Where a clause takes all columns by
+        name, one under a name that a column of the table had before raises `DataMismatchError`.
+
         Data of this process needs no JVM: what cannot be told of a row without Spark then raises
         `UsageError`. A Spark frame is merged there, under its session's settings.
         """

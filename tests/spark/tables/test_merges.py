@@ -109,6 +109,28 @@ def test_each_row_is_inserted_by_one_clause(store: Store, spark: SparkSession) -
     assert set(table.to_arrow().column("v").to_pylist()) == {"one", "other"}
 
 
+def test_conditions_are_asked_only_of_the_rows_that_they_are_for(store: Store, spark: SparkSession) -> None:
+    """Rows that are in both, only in the data, or only in the table; one that fails there says so."""
+    table = store.create_table("failing", "k int, v int")
+    table.append([{"k": 1, "v": 0}, {"k": 2, "v": 1}])
+    both = table.merge(spark.sql("select 2 k, 1 v union all select 3, 0"), on=["k"])
+    one = table.merge(spark.sql("select 1 k, 0 v union all select 3, 1"), on=["k"])
+    for failing in (
+        both.when_not_matched_insert(condition="1 / source.v > 0"),
+        both.when_not_matched_by_source_delete("1 / target.v > 0"),
+        one.when_matched_delete("1 / target.v > 0"),
+        one.when_matched_delete("target.nobody > 0"),
+    ):
+        with pytest.raises(UsageError):
+            failing.execute()
+    assert rows_of(table) == [(1, 0), (2, 1)]
+    both.when_matched_update({"v": "5"}, condition="1 / source.v > 0").execute()
+    one.when_not_matched_insert(condition="1 / source.v > 0").execute()
+    assert rows_of(table) == [(1, 0), (2, 5), (3, 1)]
+    one.when_not_matched_by_source_delete("1 / target.v > 0").execute()
+    assert rows_of(table) == [(1, 0), (3, 1)]
+
+
 def test_columns_may_be_called_as_places_are(store: Store, spark: SparkSession) -> None:
     """A condition sees the columns of the table, and nothing else."""
     table = store.create_table("named", "k int, _part int, _row int", key=["k"])

@@ -136,19 +136,25 @@ def merge_frame_into(
         change = _change(rows.plan, reduce(lambda left, right: left.unionAll(right), gone), added, latest)
         return change._replace(check=check)
 
-    return change_rows(services, log, "merge into", merging)
+    with expression_errors():
+        return change_rows(services, log, "merge into", merging)
 
 
 _MATCHED: Final = {When.MATCHED_UPDATE, When.MATCHED_DELETE}
 
 
 def _chosen(frame: DataFrame, clauses: Sequence[Clause], sort: set[When]) -> DataFrame:
-    """Return the rows that a clause of a sort is for, with the number of the first one."""
+    """Return the rows that a clause of a sort is for, with the number of the first one.
+
+    Conditions are asked after the join, as they are for `MERGE`: Spark moves what is not deterministic
+    nowhere, and everything else below the join, where a condition may fail for rows that it is not for.
+    """
     number: Column = F.lit(None).cast("int")
     for at, clause in reversed(list(enumerate(clauses))):
         if clause.when in sort:
             condition = F.expr(clause.condition or "true")
             number = F.when(condition, F.lit(at)).otherwise(number)
+    number = F.when(F.spark_partition_id() >= 0, number)
     return frame.withColumn(_CLAUSE, number).where(F.col(_CLAUSE).isNotNull())
 
 
