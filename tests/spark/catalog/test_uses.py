@@ -10,7 +10,7 @@ from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 import instar
 from instar.errors import UsageError
 from instar.spark.commands.examination import examine_spark
-from instar.spark.native import java
+from instar.spark.native import java, stand_ins
 from instar.spark.planner import compiled, guards
 from instar.table.housekeeping.examination import Health
 
@@ -133,6 +133,7 @@ def test_a_spark_that_compiles_nothing_has_a_catalog(
         (guards, "_found"),
     ):
         monkeypatch.setattr(module, name, {})
+    monkeypatch.setattr(stand_ins, "_ruled", set())
     bare = session.newSession()
     bare.conf.set("instar.planner", "files")  # otherwise a warning says that it is not there
     with pytest.warns(RuntimeWarning, match="no views of tables: this Spark cannot compile"):
