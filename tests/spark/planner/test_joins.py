@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 DAY = dt.date(2026, 1, 1)
 PRUNING = "spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly"
+WORTH = "spark.sql.optimizer.dynamicPartitionPruning.fallbackFilterRatio"
 ADAPTIVE = "spark.sql.adaptive.enabled"
 BROADCAST = "spark.sql.autoBroadcastJoinThreshold"
 WAYS = [*product(("true", "false"), ("10485760", "-1"))]
@@ -51,7 +52,7 @@ def star(store: Store) -> Star:
 @pytest.fixture(params=WAYS, ids=NAMES)
 def joining(planned: SparkSession, request: pytest.FixtureRequest) -> Iterator[SparkSession]:
     """Return a session that plans scans, and joins in one of the ways that there are."""
-    settings = {ADAPTIVE: request.param[0], BROADCAST: request.param[1], PRUNING: "false"}
+    settings = {ADAPTIVE: request.param[0], BROADCAST: request.param[1], PRUNING: "false", WORTH: "0.5"}
     for name, value in settings.items():
         planned.conf.set(name, value)
     yield planned
@@ -62,6 +63,22 @@ def joining(planned: SparkSession, request: pytest.FixtureRequest) -> Iterator[S
 def parts_read(frame: DataFrame, table: str = "facts") -> list[int]:
     """Return how many parts the scans of a table read in a query that has run."""
     return [report.read for report in instar.scan_reports(frame) if report.table == table]
+
+
+@pytest.mark.parametrize(("asked", "read"), [(None, 10), ("0.5", 1)])
+def test_sort_merge_joins_prune_by_what_is_small(
+    planned: SparkSession, star: Star, asked: str | None, read: int
+) -> None:
+    """What prunes is run once more there, so that it has to be small; the session's own setting stays."""
+    session = planned.newSession()
+    session.conf.set(BROADCAST, "-1")
+    if asked is not None:
+        session.conf.set(WORTH, asked)
+    facts, dimension = (table.read(session) for table in star)
+    joined = facts.join(dimension.where("name = 'n3'"), facts.k == dimension.key).agg({"x": "count"})
+    assert joined.collect() == [(500,)]
+    assert parts_read(joined) == [read]
+    assert session.conf.get(WORTH) == (asked or "0.02")
 
 
 def test_a_filter_on_a_dimension_prunes_facts(joining: SparkSession, star: Star) -> None:

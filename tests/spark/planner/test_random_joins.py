@@ -42,6 +42,7 @@ SETTINGS = {
     "spark.sql.adaptive.enabled": ("true", "false"),
     "spark.sql.autoBroadcastJoinThreshold": ("10485760", "-1"),
     "spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly": ("false",),
+    "spark.sql.optimizer.dynamicPartitionPruning.fallbackFilterRatio": ("0.5",),
 }
 WHERE = ("name = 'n1'", "name <> 'n2' AND i < 30", "name > 'zzz'", "i IN (3, 40, 41)", "x > 5 OR name = 'n0'")
 

@@ -206,3 +206,13 @@ def test_no_setting_loses_the_listing(planned: SparkSession, events: Table, name
         assert events.read(planned).count() == 11
     finally:
         planned.conf.set(name, str(before))
+
+
+def test_a_narrow_scan_says_to_be_as_large_as_one_of_files(planned: SparkSession, events: Table) -> None:
+    """So that Spark broadcasts the same side of a join, and not a large table for its one column."""
+    sizes = {}
+    for way in ("files", "auto"):
+        planned.conf.set("instar.planner", way)
+        plan = events.read(planned).select("k")._jdf.queryExecution().optimizedPlan()
+        sizes[way] = int(str(plan.stats().sizeInBytes()))
+    assert sizes["auto"] == pytest.approx(sizes["files"], rel=0.02)

@@ -546,6 +546,7 @@ class PlannedScanBuilder implements SupportsPushDownRequiredColumns /*OF BUILDER
  * and for nothing else: several places of a plan may share one scan, and not all of them need have the join.
  */
 class PlannedScan implements SupportsReportStatistics /*OF SCANS*/ {
+    private static final int ROW_BYTES = 8;
     final PlannedTable table;
     final PartReader reader;
     private final StructType columns;
@@ -640,10 +641,15 @@ class PlannedScan implements SupportsReportStatistics /*OF SCANS*/ {
         return batches ? Scan.ColumnarSupportMode.SUPPORTED : Scan.ColumnarSupportMode.UNSUPPORTED;
     }
 
-    /** Says how large the parts are, for the columns that are read. */
+    /**
+     * Says how large the parts are, for the columns that are read.
+     *
+     * A row has a few bytes of its own, as Spark counts them where it projects. Without them a narrow scan of a large
+     * table would look half as large as the same one of plain files, and be broadcast.
+     */
     public Statistics estimateStatistics() {
         Choice own = chosen();
-        double share = columns.defaultSize() / (double) Math.max(table.schema.defaultSize(), 1);
+        double share = (columns.defaultSize() + ROW_BYTES) / (double) (table.schema.defaultSize() + ROW_BYTES);
         return new PartStatistics((long) (own.bytes * share), own.rows);
     }
 

@@ -47,6 +47,10 @@ _AUTO: Final = "auto"
 _FILES: Final = "files"
 _MERGED: Final = "spark.sql.optimizer.dynamicPartitionPruning.reuseBroadcastOnly"
 """Whether Spark lets joins prune only where one side is broadcast."""
+_WORTH: Final = "spark.sql.optimizer.dynamicPartitionPruning.fallbackFilterRatio"
+"""How much of a table Spark expects a join to prune, where it does not know."""
+_LITTLE: Final = "0.02"
+"""Where nothing is broadcast, what prunes is run once more: it must be so small beside the other side."""
 _ATTRIBUTE: Final = re.compile(r"\b(\w+)#\d+L?\b")
 
 
@@ -163,6 +167,8 @@ def planned_table(
     gateway = gateway_of(spark)
     if not gateway.settings([_MERGED]):
         spark.conf.set(_MERGED, "false")
+        if not gateway.settings([_WORTH]):
+            spark.conf.set(_WORTH, _LITTLE)
     named = {column_name(field.id, widened): field for field in fields}
     table = PlannedTable(gateway, source, named, label)
     return table.planner.table(label, source.identity, table.schema, table, table.number)
