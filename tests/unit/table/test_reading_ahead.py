@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from contextlib import closing
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 import pytest
@@ -12,6 +12,7 @@ import pytest
 import instar
 from instar.errors import CorruptTableError
 from instar.storage import directory
+from instar.table.read.rows import read_written
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -76,3 +77,16 @@ def test_a_head_opens_no_part_ahead(table: Table, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(directory.DirectoryBlob, "location", noted)
     assert table.head(15).num_rows == 15
     assert len([key for key in opened if "/parts/" in key]) == 2
+
+
+def test_row_groups_of_a_single_part_are_read_ahead(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There is no next part to read meanwhile, but a large one has row groups."""
+    asked: list[bool] = []
+
+    def noted(*given: Any, ahead: bool = False, **more: Any) -> Iterator[pa.RecordBatch]:  # noqa: ANN401
+        asked.append(ahead)
+        return read_written(*given, ahead=ahead, **more)
+
+    monkeypatch.setattr("instar.table.read.reading.read_written", noted)
+    assert table.to_arrow("k = 12").num_rows == 1
+    assert asked == [True]

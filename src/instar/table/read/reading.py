@@ -60,14 +60,14 @@ def _scan(
     blob: Blob, parts: PartSet, history: History, reader: Schema, *, ahead: bool
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of parts in order, while threads read the next ones where that is faster."""
+    is_quick = parts.bytes <= _QUICK * len(parts) and blob.location("parts").startswith("/")
+    in_threads = ahead and not is_quick and len(parts) > 1
 
     def read(written: WrittenPart) -> Iterable[pa.RecordBatch]:
         batches = read_written(blob, written, reader, ahead=ahead)
-        return batches if not ahead or written.part.size > _HELD else list(batches)
+        return list(batches) if in_threads and written.part.size <= _HELD else batches
 
-    is_quick = parts.bytes <= _QUICK * len(parts) and blob.location("parts").startswith("/")
-    ahead = ahead and not is_quick and len(parts) > 1
-    written = parts.written(history)
+    all_written = parts.written(history)
     yield from chain.from_iterable(
-        map_ahead(read, written, threads=_THREADS) if ahead else map(read, written)
+        map_ahead(read, all_written, threads=_THREADS) if in_threads else map(read, all_written)
     )
