@@ -140,6 +140,38 @@ def test_a_large_dimension_prunes_by_ranges(planned: SparkSession, star: Star) -
     assert report.read == 1
 
 
+@pytest.mark.parametrize(
+    ("type_", "pruned"),
+    [("bigint", True), ("int", True), ("date", True), ("timestamp", True), ("string", False)],
+)
+def test_many_keys_of_any_type_lose_no_rows(
+    planned: SparkSession, store: Store, type_: str, *, pruned: bool
+) -> None:
+    """Keys in heaps equally far apart, and at both ends, prune by ranges where they are whole numbers.
+
+    Each of ten parts has the values between two heaps, and the first and the last also a heap.
+    """
+    to_key = {"date": "date_from_unix_date(int({}))", "timestamp": "timestamp_micros({})"}.get(
+        type_, f"cast({{}} AS {type_})"
+    )
+    least, most = (-(2**63) + 1, 2**63 - 1) if type_ == "bigint" else (-(2**17), 2**17)
+    facts = store.create_table("ends", f"k {type_}")
+    for part in range(10):
+        between = planned.range(part * 1000 + 400, part * 1000 + 900, 1, 1)
+        heap = planned.range(part * 1000, part * 1000 + 50, 1, 1)
+        rows = between.union(heap) if part in (0, 9) else between
+        facts.append(rows.selectExpr(f"{to_key.format('id')} AS k"))
+    number = f"CASE id WHEN 20000 THEN {least} WHEN 20001 THEN {most} ELSE id div 200 * 1000 + id % 200 END"
+    keys = planned.range(20_003).selectExpr(
+        f"if(id = 20002, null, {to_key.format(f'({number})')}) AS k", "id % 2 AS odd"
+    )
+    rows = facts.read(planned)
+    joined = rows.join(keys.where("odd < 2").hint("broadcast"), "k").select("k")
+    assert joined.count() == 100
+    joined.collect()
+    assert parts_read(joined, "ends") == [2 if pruned else 10]
+
+
 def test_keys_that_are_everywhere_prune_nothing(planned: SparkSession, star: Star, store: Store) -> None:
     """By a column whose values are in every part, Spark is not asked to prune: it would do so for nothing."""
     mixed = store.create_table("mixed", "k int, n int")

@@ -26,11 +26,16 @@ import org.apache.hadoop.fs.FileStatus;
 import org.apache.hadoop.fs.Path;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.BinaryArithmetic;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.InSet;
+import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
+import org.apache.spark.sql.catalyst.expressions.Literal;
+import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
@@ -603,6 +608,7 @@ class PlannedScan implements SupportsReportStatistics /*OF SCANS*/ {
 
     /** Prunes by what a join, or a subquery, has found out. */
     public void filter(Expression[] found) {
+        Choice before = chosen();
         List conditions = new ArrayList();
         List texts = new ArrayList();
         for (int i = 0; i < found.length; i++) {
@@ -613,18 +619,16 @@ class PlannedScan implements SupportsReportStatistics /*OF SCANS*/ {
             }
             InSubqueryExec of = (InSubqueryExec) found[i];
             if (!of.values().isDefined()) continue;
-            // A null is equal to nothing, so that no row is wanted because of it.
-            HashSet values = new HashSet(Arrays.asList((Object[]) of.values().get()));
-            values.remove(null);
-            conditions.add(new InSet(
-                of.child(), scala.jdk.javaapi.CollectionConverters.asScala(values).toSet()));
-            texts.add(of.child() + " IN (the " + String.format("%,d", new Object[] {Integer.valueOf(values.size())})
+            JoinValues values = new JoinValues((Object[]) of.values().get());
+            Expression condition = values.condition(of.child(), before.parts);
+            if (condition == null) continue;
+            conditions.add(condition);
+            texts.add(of.child() + " IN (the " + String.format("%,d", new Object[] {Integer.valueOf(values.count)})
                 + " values that a join has)");
         }
         if (conditions.isEmpty()) return;
         StringBuilder text = new StringBuilder();
         for (int i = 0; i < texts.size(); i++) text.append(i == 0 ? "" : "\0").append(texts.get(i));
-        Choice before = chosen();
         Seq live = Planner.seq(conditions);
         Choice left = (Choice) before.ask(table.planner.question("prune " + text, live), live);
         pruned = left;
@@ -673,6 +677,81 @@ class PlannedScan implements SupportsReportStatistics /*OF SCANS*/ {
             identity = columns.json() + Arrays.toString((Object[]) texts) + (decided ? chosen().digest : "");
         }
         return identity;
+    }
+}
+
+/** The values that the other side of a join has: one by one if they are few, otherwise the ranges they are in. */
+class JoinValues {
+    private static final int MOST = 10000;
+    private static final int MOST_RANGES = 64;
+    final int count;
+    private final Object[] values;
+
+    JoinValues(Object[] found) {
+        // A null is equal to nothing, so that no row is wanted because of it.
+        List kept = new ArrayList();
+        for (int i = 0; i < found.length; i++) if (found[i] != null) kept.add(found[i]);
+        this.values = kept.toArray();
+        this.count = values.length;
+    }
+
+    /**
+     * Returns a condition that is true for all of them; null if they are many, and no whole numbers.
+     *
+     * A part is skipped if it lies in one gap, so a few ranges more than there are parts are enough.
+     */
+    Expression condition(Expression column, int parts) {
+        if (count <= MOST) {
+            Set own = new HashSet(Arrays.asList(values));
+            return new InSet(column, scala.jdk.javaapi.CollectionConverters.asScala(own).toSet());
+        }
+        for (int i = 0; i < count; i++) if (!isWhole(values[i])) return null;
+        return among(column, sorted(), (int) Math.min(MOST_RANGES, 2L * parts + 2));
+    }
+
+    private static boolean isWhole(Object value) {
+        return value instanceof Long || value instanceof Integer || value instanceof Short || value instanceof Byte;
+    }
+
+    private long[] sorted() {
+        long[] numbers = new long[count];
+        for (int i = 0; i < count; i++) numbers[i] = ((Number) values[i]).longValue();
+        Arrays.sort(numbers);
+        return numbers;
+    }
+
+    /** Returns a condition that is true for the ranges between the widest gaps of numbers in order. */
+    private static Expression among(Expression column, long[] numbers, int ranges) {
+        // A gap may be wider than a number can tell, unless the sign is taken for a digit.
+        long[] gaps = new long[numbers.length - 1];
+        for (int i = 0; i < gaps.length; i++) gaps[i] = (numbers[i + 1] - numbers[i]) ^ Long.MIN_VALUE;
+        long[] widest = (long[]) gaps.clone();
+        Arrays.sort(widest);
+        long least = widest[widest.length - ranges + 1];
+        int wider = 0;
+        while (wider < ranges - 1 && widest[widest.length - 1 - wider] > least) wider++;
+        int equal = ranges - 1 - wider;
+        Expression all = null;
+        int first = 0;
+        for (int i = 0; i < numbers.length; i++) {
+            boolean last = i == gaps.length;
+            if (!last && (gaps[i] < least || (gaps[i] == least && equal-- <= 0))) continue;
+            Expression own = new And(
+                new GreaterThanOrEqual(column, literal(numbers[first], column)),
+                new LessThanOrEqual(column, literal(numbers[i], column)));
+            all = all == null ? own : new Or(all, own);
+            first = i + 1;
+        }
+        return all;
+    }
+
+    private static Expression literal(long value, Expression column) {
+        String kind = column.dataType().typeName();
+        Object own = Long.valueOf(value);
+        if (kind.equals("integer") || kind.equals("date")) own = Integer.valueOf((int) value);
+        if (kind.equals("short")) own = Short.valueOf((short) value);
+        if (kind.equals("byte")) own = Byte.valueOf((byte) value);
+        return new Literal(own, column.dataType());
     }
 }
 
