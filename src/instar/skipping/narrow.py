@@ -245,11 +245,12 @@ def _only_null(before: Results) -> Results:
 
 
 def _never_null(before: Results) -> Results:
-    return Results(NO, before.fail, before.spans)
+    return Results(NO, before.fail, before.spans) if before.null.any() else before
 
 
 def _with(scope: Scope, column: Column, change: Callable[[Results], Results]) -> Scope:
     before = scope.columns.get(column.field_id)
-    if before is None:
+    after = None if before is None else change(before)
+    if after is None or after is before:
         return scope
-    return replace(scope, columns={**scope.columns, column.field_id: change(before)})
+    return replace(scope, columns={**scope.columns, column.field_id: after})

@@ -74,6 +74,11 @@ class Outcomes:
         """Where neither can happen."""
         return ~self.true & ~self.fail
 
+    def among(self, kept: Mask) -> Outcomes:
+        """Return the same of some of the parts; a mask of one is about all of them."""
+        masks = (mask if len(mask) == 1 else mask[kept] for mask in (self.true, self.fail, self.certain))
+        return Outcomes(*masks)
+
 
 def decide(
     expression: Expression,
@@ -91,18 +96,20 @@ def decide(
     left = np.arange(count)
     certain = np.ones(count, np.bool_)
     parts = conjuncts(expression)
-    plain: list[Outcomes] = []  # of each conjunct by itself, as long as none has excluded a part
+    plain: list[Outcomes] = []  # of each conjunct by itself
+    known: dict[int, Results] = {}  # what columns may be in the parts that are left
     for stage in (*parts, expression) if len(parts) > 1 else parts:
         if not len(left):
             break
         # Each conjunct is asked by itself, of what the ones before have left; then all of them together.
-        scope = make_scope(stage, bounds, rows, now)
+        scope = make_scope(stage, bounds, rows, now, known)
         found = _all_of(parts, scope, plain) if len(plain) == len(parts) else outcomes(stage, scope)
         plain.append(found)
         certain[left] &= found.certain
         excluded = np.broadcast_to(found.excluded, len(left))
         if excluded.any():
-            plain.clear()
+            plain = [each.among(~excluded) for each in plain]
+            known.clear()
             kept = pa.array(~excluded)
             bounds = {field_id: batch.filter(kept) for field_id, batch in bounds.items()}
             rows, left = rows.filter(kept), left[~excluded]
@@ -116,15 +123,19 @@ def make_scope(
     bounds: Mapping[int, pa.RecordBatch],
     rows: pa.Array,
     now: tuple[int, int] | None,
+    known: dict[int, Results] | None = None,
 ) -> Scope:
-    """Return what the columns of an expression may be in each part."""
+    """Return what the columns of an expression may be in each part; `known` keeps them for the next time."""
     types = {node.field_id: node.type for node in walk(expression) if isinstance(node, Column)}
-    columns = {
-        field_id: results_of_column(bounds[field_id], rows, type_)
-        if field_id in bounds
-        else unknown_column(type_)
-        for field_id, type_ in types.items()
-    }
+    columns = {} if known is None else known
+    for field_id, type_ in types.items():
+        if field_id not in columns:
+            columns[field_id] = (
+                results_of_column(bounds[field_id], rows, type_)
+                if field_id in bounds
+                else unknown_column(type_)
+            )
+    columns = {field_id: columns[field_id] for field_id in types}
     moment = full_span(Now().type) if now is None else Whole(constant(now[0]), constant(now[1]), YES)
     return Scope(columns, Results(NO, NO, (moment,)))
 

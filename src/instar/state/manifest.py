@@ -6,7 +6,7 @@ it, and a field that a part was written without is null in all its rows.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -17,7 +17,7 @@ from instar.state.chunk import ADOPTED, FILES, FIXED_GROUPS, PLACES, ROWS, TIMES
 from instar.stats import FieldStats, bounds_columns, cast_bounds, null_bounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from instar.state.parts import BatchHeader, Part, PlacedPart
 
@@ -40,45 +40,23 @@ def stats_fields(schema: Schema) -> Iterator[Field]:
 
 
 def columns_of_parts(
-    parts: Sequence[PlacedPart], history: History, fields: Iterable[Field] | None = None
+    parts: Sequence[PlacedPart],
+    history: History,
+    fields: Iterable[Field] | None = None,
+    groups: Iterable[str] = FIXED_GROUPS,
 ) -> Columns:
-    """Lay parts out in columns, with bounds in the types of the latest schema: of all fields, or of some."""
-    values = [placed.part for placed in parts]
-    headers = [placed.header for placed in parts]
-    columns = {
-        PLACES: _fixed(
-            PLACES,
-            [header.seqno for header in headers],
-            [placed.ordinal for placed in parts],
-            [part.run for part in values],
-            [part.ordered for part in values],
-        ),
-        TIMES: _fixed(
-            TIMES,
-            [header.lower for header in headers],
-            [header.upper for header in headers],
-            [header.schema_id for header in headers],
-            [part.ts_min for part in values],
-            [part.ts_max for part in values],
-            [part.diff_min for part in values],
-            [part.diff_max for part in values],
-        ),
-        FILES: _fixed(
-            FILES,
-            [part.key for part in values],
-            [part.rows for part in values],
-            [part.size for part in values],
-        ),
-        ROWS: _fixed(ROWS, [part.first_row for part in values], [part.last_row for part in values]),
-        ADOPTED: _fixed(ADOPTED, [_encode_adopted(part) for part in values]),
-    }
-    known = {header.schema_id: frozenset[int]() for header in headers}
+    """Lay parts out in columns: some fixed groups, and bounds in the types of the latest schema.
+
+    Without `fields`, there are bounds of all fields.
+    """
+    columns = {name: _fixed(name, *_LISTS[name](parts)) for name in groups}
+    known = {placed.header.schema_id: frozenset[int]() for placed in parts}
     for schema_id in known:
         known[schema_id] = frozenset(history.schemas[schema_id].field_ids())
     for field in stats_fields(history.latest) if fields is None else fields:
         stats = [
             part.stats.get(field.id) if field.id in known[header.schema_id] else FieldStats(part.rows, 0)
-            for part, header in zip(values, headers, strict=True)
+            for header, _, part in parts
         ]
         columns[group_name(field.id)] = bounds_columns(stats, field.type)
     return columns
@@ -125,6 +103,36 @@ def concat_columns(pieces: Sequence[Columns]) -> Columns:
 
 def _encode_adopted(part: Part) -> bytes | None:
     return None if part.adopted is None else msgspec.msgpack.encode(part.adopted)
+
+
+_LISTS: Final[Mapping[str, Callable[[Sequence[PlacedPart]], tuple[list[Any], ...]]]] = {
+    PLACES: lambda placed: (
+        [own.header.seqno for own in placed],
+        [own.ordinal for own in placed],
+        [own.part.run for own in placed],
+        [own.part.ordered for own in placed],
+    ),
+    TIMES: lambda placed: (
+        [own.header.lower for own in placed],
+        [own.header.upper for own in placed],
+        [own.header.schema_id for own in placed],
+        [own.part.ts_min for own in placed],
+        [own.part.ts_max for own in placed],
+        [own.part.diff_min for own in placed],
+        [own.part.diff_max for own in placed],
+    ),
+    FILES: lambda placed: (
+        [own.part.key for own in placed],
+        [own.part.rows for own in placed],
+        [own.part.size for own in placed],
+    ),
+    ROWS: lambda placed: (
+        [own.part.first_row for own in placed],
+        [own.part.last_row for own in placed],
+    ),
+    ADOPTED: lambda placed: ([_encode_adopted(own.part) for own in placed],),
+}
+"""The columns of each fixed group."""
 
 
 def _fixed(name: str, *lists: list[Any]) -> pa.RecordBatch:

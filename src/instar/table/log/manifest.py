@@ -143,8 +143,7 @@ def load_parts(
     fetched = any(not reader.has(ref, names) for ref in chosen)
     pieces = map_in_threads(load, chosen, threads=_READERS) if fetched else [load(ref) for ref in chosen]
     tail = [placed for batch in state.tail for placed in batch.placed()]
-    tail_columns = columns_of_parts(tail, state.history, fields)
-    pieces.append({name: tail_columns[name] for name in names})
+    pieces.append(columns_of_parts(tail, state.history, fields, fixed))
     rows = pa.concat_arrays([piece[FILES].column("rows") for piece in pieces])
     kept = [name for name in names if name in groups or name == PLACES or name not in FIXED_GROUPS]
     columns = concat_columns([{name: piece[name] for name in kept} for piece in pieces])
