@@ -14,6 +14,10 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.MetadataAttribute;
+import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
+import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
 import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
@@ -94,7 +98,7 @@ class StandInRule extends Rule {
     }
 
     /**
-     * Collects relations, and a line for each: its number, whether it is aggregated, and the columns that are read.
+     * Collects relations, and a line for each: its number, whether metadata may answer, and the columns that are read.
      * A table that the planner knows has no scan of `_metadata`: where that is read, it stands for its files.
      */
     private void find(
@@ -127,10 +131,21 @@ class StandInRule extends Rule {
                 below.add(((Attribute) each.next()).exprId());
             }
         }
-        boolean above = plan instanceof Aggregate || (aggregated && passes(plan));
+        boolean above = plan instanceof Aggregate ? mayBeAnswered(plan.expressions()) : aggregated && passes(plan);
         for (Iterator each = plan.children().iterator(); each.hasNext();) {
             find((LogicalPlan) each.next(), below, above, found, wanted, plans);
         }
+    }
+
+    /** Whether metadata may have the answer to an aggregation: it knows counts, and what is least and greatest. */
+    private static boolean mayBeAnswered(Seq expressions) {
+        for (Iterator each = expressions.iterator(); each.hasNext();) {
+            Expression own = (Expression) each.next();
+            boolean known = !(own instanceof AggregateFunction)
+                || own instanceof Count || own instanceof Min || own instanceof Max;
+            if (!known || !mayBeAnswered(own.children())) return false;
+        }
+        return true;
     }
 
     private static boolean readsMetadata(LogicalPlan leaf, Set read) {
