@@ -122,7 +122,7 @@ class PartIndex:
     @relayed
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: ANN401, N802
         """Return the parts that a query with these filters reads."""
-        groups, keeper = self._source.files(Filters(self._gateway, partition_filters, data_filters))
+        groups, keeper = self._source.files(Filters.asked(self._gateway, partition_filters, data_filters))
         return self._gateway.directories.of(groups, keeper)
 
     @relayed

@@ -44,7 +44,19 @@ class Filters:
         self._gateway = gateway
         self._sequences = sequences
         self._modes: Sequence[Mapping[str, Sequence[str]]] = ()
+        self.settings: Mapping[str, str] | None = None
+        """Those of the session, if they are known."""
         self._read: tuple[tuple[tuple[str, int], ...], Expression] | None = None
+
+    @classmethod
+    def asked(cls, gateway: Gateway, first: Any, second: Any) -> Filters:  # noqa: ANN401 -- Scala sequences
+        """Return the conditions of a query that is being planned, and ask for all of them at once."""
+        made = cls(gateway, first, second)
+        if gateway.teller is not None:
+            told = json.loads(gateway.teller.of(first, second))
+            made._texts, made._zone, made._modes = told["filters"], told["zone"], told["modes"]
+            made.settings = told["settings"]
+        return made
 
     @classmethod
     def told(

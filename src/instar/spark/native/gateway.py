@@ -18,6 +18,7 @@ from instar.errors import UsageError
 from instar.spark.native.callbacks import tend_callbacks
 from instar.spark.native.directories import Directories
 from instar.spark.native.java import compiled_object
+from instar.spark.native.settings import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -74,6 +75,15 @@ class Gateway:
     def taken(self) -> Any:  # noqa: ANN401 -- a Java object
         """What leaves out rows by position."""
         return compiled_object(self.py4j, "taken.java", "instar.taken.Taken")
+
+    @cached_property
+    def teller(self) -> Any | None:  # noqa: ANN401 -- a Java object
+        """What tells all of a query's filters in one call; None where it cannot be compiled."""
+        try:
+            tellers = compiled_object(self.py4j, "filters.java", "instar.filters.Tellers")
+        except UsageError:
+            return None
+        return tellers.of(self.session, self.java_list(SETTINGS))
 
     @cached_property
     def directories(self) -> Directories:

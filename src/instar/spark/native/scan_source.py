@@ -23,6 +23,7 @@ from instar.spark.native.file_index import FileGroup, FileSource, Listing, Table
 from instar.spark.native.file_systems import locator, translator
 from instar.spark.native.names import by_column_name
 from instar.spark.native.relation import field_json
+from instar.spark.native.settings import SETTINGS, check_session, session_options
 from instar.spark.native.taken import (
     BEGIN,
     NUMBER,
@@ -59,25 +60,11 @@ if TYPE_CHECKING:
     from instar.table.read.report import ScanReport
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["SETTINGS", "Branch", "Chosen", "ScanSource", "SnapshotSource", "table_origin"]
+__all__ = ["Branch", "Chosen", "ScanSource", "SnapshotSource", "table_origin"]
 
-_OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], ConfigValue]]]] = {
-    "instar.skipping": ("skipping", str),
-    "instar.skipping.sample": ("skipping_sample", float),
-    "instar.skipping.budget": ("skipping_budget", int),
-}
-"""Settings of a session that are options of every table it reads."""
-_ROW_BY_ROW: Final = {
-    "spark.sql.parquet.enableVectorizedReader": "true",
-    "spark.sql.parquet.enableNestedColumnVectorizedReader": "true",
-}
-"""Settings that, if they are not this, make Spark read row by row where there are nested fields."""
 _MOST_IN_PLAN: Final = 128 * 1024 * 1024
 """How many bits a plan may have; it is sent to every task."""
 _MOST_WITH_FILES: Final = 256 * 1024
-_BY_ID: Final = "spark.sql.parquet.fieldId.read.enabled"
-SETTINGS: Final = (*_OPTIONS, *_ROW_BY_ROW, _BY_ID)
-"""The settings of a session that a scan looks at."""
 _CASE: Final = "spark.sql.caseSensitive"
 _LOOKERS: Final = 8
 _MOST_COMPARED: Final = 10_000
@@ -149,7 +136,7 @@ class ScanSource(FileSource):
 
     def select(self, plan: SnapshotPlan, filters: Filters) -> list[FileGroup]:
         """Return the files of a plan that a query with these filters reads; check some that it does not."""
-        self.check_session()
+        self.check_session(filters.settings)
         chosen = self.choose(plan, filters)
         chosen.check()
         if self._layout is not None:
@@ -164,7 +151,7 @@ class ScanSource(FileSource):
     def check_session(self, settings: Mapping[str, str] | None = None) -> None:
         """Raise if the settings of the session would have Spark read nulls for what is there."""
         if self._nested and self._layout is None:
-            _check_session(self._gateway.settings(SETTINGS) if settings is None else settings)
+            check_session(self._gateway.settings(SETTINGS) if settings is None else settings)
 
     def choose(
         self,
@@ -179,7 +166,7 @@ class ScanSource(FileSource):
             return Chosen(parts, lambda: None)
         condition = self._condition(filters)
         self._services.asked.note(plan.state, str(condition.expression))
-        policy = policy or self.policy(plan)
+        policy = policy or self.policy(plan, filters.settings)
         read, checked, certain = select_parts(self._services, plan.state, parts, condition, policy)
 
         def check() -> None:
@@ -247,9 +234,9 @@ class ScanSource(FileSource):
 
         `settings` are those of the session, if they are known already.
         """
-        told = self._gateway.settings(_OPTIONS) if settings is None else settings
+        told = self._gateway.settings(SETTINGS) if settings is None else settings
         return resolve_policy(
-            self._options, _session_options(told), plan.state.options, self._services.defaults
+            self._options, session_options(told), plan.state.options, self._services.defaults
         )
 
     def groups(self, parts: PartSet) -> list[FileGroup]:
@@ -427,27 +414,3 @@ def _time_and_diff(times: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the time and diff that all rows of a part have, which are not in the file itself."""
     ts = times["upper"] - 1 if times["ts_min"] is None else times["ts_min"]
     return str(ts), str(times["diff_min"])
-
-
-def _check_session(settings: Mapping[str, str]) -> None:
-    """Refuse a session in which Spark would find the members of structs by name instead of by id."""
-    wrong = [name for name, value in _ROW_BY_ROW.items() if settings.get(name, value) != value]
-    if wrong and settings.get(_BY_ID) != "true":
-        raise UsageError(
-            f"with {wrong[0]}={settings[wrong[0]]}, Spark would find members of structs by name, and give "
-            f"nulls: set {_BY_ID} to true as well, or take the setting back"
-        )
-
-
-def _session_options(settings: Mapping[str, str]) -> dict[str, ConfigValue | None]:
-    """Return what the session of the running query says."""
-    options: dict[str, ConfigValue | None] = {}
-    for setting, (option, read) in _OPTIONS.items():
-        text = settings.get(setting)
-        if text is None:
-            continue
-        try:
-            options[option] = read(text)
-        except ValueError:
-            raise UsageError(f"the Spark setting {setting} cannot be {text!r}: it is a number") from None
-    return options

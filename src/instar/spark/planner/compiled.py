@@ -17,7 +17,6 @@ from py4j.protocol import Py4JError
 
 from instar.spark.native.java import compile_class, construct, why_not_compiled
 from instar.spark.native.relation import READ_OPTIONS
-from instar.spark.native.scan_source import SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -92,8 +91,8 @@ def _of_session(gateway: Gateway) -> Compiled:
     planner, missing = known
     if planner is None:
         return Compiled(None, missing)
-    options, settings = gateway.java_map(READ_OPTIONS), gateway.java_list(SETTINGS)
-    return Compiled(construct(gateway.py4j, planner, gateway.session, options, settings), missing)
+    options = gateway.java_map(READ_OPTIONS)
+    return Compiled(construct(gateway.py4j, planner, gateway.session, options, gateway.teller), missing)
 
 
 def _compile(gateway: Gateway) -> tuple[Any | None, Mapping[Feature, str]]:

@@ -28,7 +28,6 @@ import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.And;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
-import org.apache.spark.sql.catalyst.expressions.BinaryArithmetic;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.expressions.GreaterThanOrEqual;
@@ -109,14 +108,14 @@ public class Planner {
     final org.apache.spark.sql.classic.SparkSession session;
     final scala.collection.immutable.Map options;
     final CaseInsensitiveStringMap optionMap;
-    final String[] settings;
+    private final BiFunction told;
 
-    /** `options` say how files are read; `settings` are those of the session that Python is told. */
-    public Planner(org.apache.spark.sql.classic.SparkSession session, Map options, List settings) {
+    /** `options` say how files are read; `told` adds to a question what Python is told of the session and filters. */
+    public Planner(org.apache.spark.sql.classic.SparkSession session, Map options, BiFunction told) {
         this.session = session;
         this.options = org.apache.spark.api.python.PythonUtils.toScalaMap(options);
         this.optionMap = new CaseInsensitiveStringMap(options);
-        this.settings = (String[]) settings.toArray(new String[settings.size()]);
+        this.told = told;
     }
 
     /** Returns a table in one state; `identity` tells it from others, `python` chooses its parts. */
@@ -162,47 +161,7 @@ public class Planner {
     }
 
     /** Asks a question, and tells Python of the session's settings, its time zone, and filters as they print. */
-    String question(Map said, Seq filters) {
-        try {
-            SQLConf conf = session.sessionState().conf();
-            Map found = new HashMap();
-            for (int i = 0; i < settings.length; i++) {
-                String value = conf.getConfString(settings[i], null);
-                if (value != null) found.put(settings[i], value);
-            }
-            List texts = new ArrayList();
-            List modes = new ArrayList();
-            for (int i = 0; i < filters.size(); i++) {
-                Expression filter = (Expression) filters.apply(i);
-                Map own = new HashMap();
-                note(filter, 0, own);
-                texts.add(filter.toJSON());
-                modes.add(own);
-            }
-            said.put("settings", found);
-            said.put("zone", SQLConf.get().sessionLocalTimeZone());
-            said.put("filters", texts);
-            said.put("modes", modes);
-            return JSON.writeValueAsString(said);
-        } catch (com.fasterxml.jackson.core.JsonProcessingException error) {
-            throw new IllegalStateException(error);
-        }
-    }
-
-    /** Notes what arithmetic does not print of itself: what it does on overflow, and its type; returns the next place. */
-    private static int note(Expression expression, int place, Map noted) {
-        if (expression instanceof BinaryArithmetic) {
-            List own = new ArrayList();
-            own.add(((BinaryArithmetic) expression).evalMode().toString());
-            own.add(expression.dataType().json());
-            noted.put(String.valueOf(place), own);
-        }
-        int next = place + 1;
-        for (int i = 0; i < expression.children().size(); i++) {
-            next = note((Expression) expression.children().apply(i), next, noted);
-        }
-        return next;
-    }
+    String question(Map said, Seq filters) { return (String) told.apply(said, filters); }
 
     String question(String kind, Seq filters) {
         Map said = new HashMap();
