@@ -148,7 +148,7 @@ def measure_planning(plan: Plan, spark: SparkSession, folder: str) -> Section:
 
 
 def _plan(frame: DataFrame) -> int:
-    return plan_tasks(frame.where("id % 7 = 3"))
+    return plan_tasks(frame.where("hash(id) % 7 = 3"))
 
 
 def measure_counts(plan: Plan, spark: SparkSession, folder: str) -> Section:
