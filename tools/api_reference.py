@@ -99,7 +99,7 @@ TABLE_OPTIONS: Final = {
     "skipping_budget": "bytes that such checks may read beyond one percent of what queries read",
     "cluster_by": "the columns that compaction lays rows out by ([clustering](maintenance.md#clustering))",
     "compact": "whether writers merge small parts in the background "
-    "([auto compaction](maintenance.md#tables-that-look-after-themselves))",
+    "([auto compaction](maintenance.md#automatic-compaction))",
     "stats": "the columns that parts always have statistics of, beside those of `order_by`, `key` and "
     "`cluster_by`: of very wide tables, the last columns have none otherwise",
     "cluster_at": "whether appends lay their rows out too, each for itself",

@@ -1,4 +1,4 @@
-"""A new version judged against what a stream really holds: every version that some table still has."""
+"""A new version judged against every version that some table of a stream still holds."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["judge_alive"]
 
 
 def judge_alive(catalog: Catalog, alive: Iterable[Version], new: SchemaVersion) -> dict[Version, Judgement]:
-    """Judge a new version against each version that is alive, from the lowest to the highest.
+    """Judge a new version against each version that a table holds, from the lowest to the highest.
 
-    Where the descriptors of a version are known, its wire is judged, too.
+    If the descriptors of a version are known, its wire is judged too.
     """
     encodings = stored_encodings(catalog)
     found = {}

@@ -1,8 +1,8 @@
-"""A snapshot as a dataset of pyarrow, which DuckDB scans: what a query filters by decides what it opens.
+"""A snapshot as a dataset of pyarrow, which DuckDB scans: the filters of a query decide which parts it opens.
 
-DuckDB hands over conditions on columns as an expression of Arrow, which can be read only as text. What that
-text says beyond doubt becomes a filter of ours, for skipping. The whole expression is applied to the rows all
-the same, so what is not understood costs time, never rows.
+DuckDB gives conditions on columns as an Arrow expression, which can be read only as text. If the text is
+certain, it becomes an instar filter, for skipping. The whole expression is still applied to the rows, so a
+condition that is not understood costs time, never rows.
 """
 
 from __future__ import annotations

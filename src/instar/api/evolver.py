@@ -21,7 +21,7 @@ __all__ = ["Evolver"]
 
 
 class Evolver:
-    """Looks after all streams of a store, or after some. Several may run: one leads each stream at a time."""
+    """Serves all streams of a store, or some. Several may run: one leads each stream at a time."""
 
     def __init__(
         self,
@@ -48,12 +48,12 @@ class Evolver:
     def run_once(
         self, progress: Callable[[str, EvolverState], None] | None = None, *, stop: Event | None = None
     ) -> PassReport:
-        """Do all that is due now, for every stream, and report it.
+        """Do everything that is due now, for every stream, and report it.
 
         A stream that is not due, or that another evolver leads, costs two reads. A table that fails does not
-        stop the others; it is tried again by a later call. Neither does a stream that cannot be read, whose
-        error is raised at the end. If `stop` is set, it ends after the current step; the next evolver
-        does the rest.
+        stop the others; a later call tries it again. A stream that cannot be read does not stop the others
+        either; its error is raised at the end. If `stop` is set, it ends after the current step; the next
+        evolver does the rest.
         """
         report = PassReport()
         errors: list[InstarError] = []

@@ -1,7 +1,8 @@
-"""A snapshot as a lazy frame of Polars: what a query filters by and selects decides which parts are opened.
+"""A snapshot as a lazy frame of Polars: the filters and columns of a query decide which parts are opened.
 
-Polars hands over its predicate; the conditions in it that SQL can say become a filter of ours, for skipping.
-Polars applies the whole predicate to the rows all the same, so what is not understood costs time, never rows.
+Polars gives its predicate; the conditions in it that SQL can express become an instar filter, for skipping.
+Polars still applies the whole predicate to the rows, so a condition that is not understood costs time, never
+rows.
 """
 
 from __future__ import annotations

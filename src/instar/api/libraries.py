@@ -1,4 +1,4 @@
-"""Libraries that only some callers have: who asks for their frames without them is told what to install."""
+"""Optional libraries: a call that needs a missing one raises an error that says what to install."""
 
 from __future__ import annotations
 

@@ -30,14 +30,14 @@ class Changes(NamedTuple):
     """The columns of the reader's schema, then `_ts`, the time of an update, and `_diff`: how
     often the row was added, or with a minus retracted; any whole number but 0."""
     upper: int
-    """All times before this have been told; `listen(since=upper - 1)` goes on from here."""
+    """All times before this have been yielded; `listen(since=upper - 1)` continues from here."""
 
 
 class Listen:
     """An iterator over changes. Its schema is checked again whenever the table has evolved.
 
     It waits for the next change, and ends when `timeout` seconds have passed without one (None: never).
-    The attribute `upper` says how far it has come: everything before it has been yielded.
+    The attribute `upper` is its progress: everything before it has been yielded.
     """
 
     def __init__(
@@ -56,7 +56,7 @@ class Listen:
         state = log.load()
         self._reader = resolve_reader(state, schema, columns)
         self.upper = state.upper if since is None else since + 1
-        """Everything before this has been told."""
+        """Everything before this has been yielded."""
 
     def __iter__(self) -> Self:
         return self

@@ -40,19 +40,19 @@ class MaintenanceFailure(NamedTuple):
 
 
 class MaintenanceReport(NamedTuple):
-    """What a pass over all tables came to."""
+    """The result of a pass over all tables."""
 
     tables: int = 0
-    """How many tables were looked after."""
+    """How many tables were maintained."""
     moved: int = 0
-    """Of how many the earliest time that can be read has moved."""
+    """For how many the earliest time that can be read has moved."""
     compaction: CompactionReport = CompactionReport()
     vacuum: VacuumReport = VacuumReport()
     failures: tuple[MaintenanceFailure, ...] = ()
     leader: str | None = None
     """Who leads, if it is somebody else: then nothing was done."""
     stopped: bool = False
-    """Whether it was asked to stop before all tables had had their turn."""
+    """Whether it was asked to stop before all tables were done."""
 
 
 class _StoppedError(Exception):
@@ -60,7 +60,7 @@ class _StoppedError(Exception):
 
 
 class Maintenance:
-    """Looks after all tables of a store. Several may run: one leads, and the others stand by."""
+    """Maintains all tables of a store. Several may run: one leads, and the others do nothing."""
 
     def __init__(
         self, services: Services, *, grace_ms: int, rewrite: Rewrite = rewrite_parts, lanes: int = 1
@@ -76,10 +76,10 @@ class Maintenance:
     def run_once(
         self, *, stop: Event | None = None, tell: Callable[[str, int, int], None] | None = None
     ) -> MaintenanceReport:
-        """Look after every table once. `tell` hears a table, and how many bytes of it are done, of how many.
+        """Maintain every table once. `tell` gets a table, its bytes that are done, and all of its bytes.
 
-        A table that fails does not stop the others. When `stop` is set, what is being rewritten is finished;
-        the rest of a table's compaction, and all other tables, are left for another time.
+        A table that fails does not stop the others. When `stop` is set, the current rewrite is finished; the
+        rest of the table's compaction, and all other tables, wait for the next pass.
         """
         rival = self._leader.lead()
         if rival is not None:

@@ -1,4 +1,4 @@
-"""`Merge`: data on its way into a table, and what becomes of rows that are in both or in only one."""
+"""`Merge`: data to merge into a table, and clauses for rows that are in both or in only one of them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ __all__ = ["Merge"]
 class Merge:
     """Clauses, in the order in which they are tried, and `execute`, which applies them in one commit.
 
-    Rows are the same if they are equal in the columns of `on`, as rows are: null to null. Conditions and
-    values are Spark SQL over `target.column`, of the table, and `source.column`, of the data. For each row
-    the first clause of its sort whose condition is true counts; a row without one stays as it is.
+    Two rows match if they are equal in the columns of `on`; null equals null. Conditions and values are Spark
+    SQL over `target.column`, of the table, and `source.column`, of the data. For each row, the first clause
+    of its kind whose condition is true applies; a row without one stays as it is.
     """
 
     def __init__(self, services: Services, log: TableLog, data: Data, on: Sequence[str]) -> None:
@@ -37,7 +37,7 @@ class Merge:
         *,
         condition: str | None = None,
     ) -> Merge:
-        """Give rows that are in both other values: by column, or all columns that the data has."""
+        """Update rows that are in both: with values by column, or with all columns of the data."""
         return self._with(Clause(When.MATCHED_UPDATE, condition, set))
 
     def when_matched_delete(self, condition: str | None = None) -> Merge:
@@ -47,25 +47,25 @@ class Merge:
     def when_not_matched_insert(
         self, values: Mapping[str, str] | None = None, *, condition: str | None = None
     ) -> Merge:
-        """Add rows that only the data has: with values by column, or as they are. Others are null."""
+        """Add rows that only the data has: with values by column, or as they are. Other columns are null."""
         return self._with(Clause(When.NOT_MATCHED_INSERT, condition, values))
 
     def when_not_matched_by_source_delete(self, condition: str | None = None) -> Merge:
-        """Delete rows that only the table has; the condition sees `target` alone."""
+        """Delete rows that only the table has; the condition sees only `target`."""
         return self._with(Clause(When.NOT_MATCHED_BY_SOURCE_DELETE, condition))
 
     def execute(self) -> Commit:
         """Apply the clauses, in one commit.
 
-        A row of the table that is to be updated, and that clauses apply to with several rows of the data,
-        raises `UsageError`; one that is only deleted may match any number. Rows that match none are all
-        added, also those that have the same key.
+        If clauses would update a row of the table with several rows of the data, `UsageError` is raised. A
+        row that is only deleted may match any number. All rows that match none are added, even if they have
+        the same key.
 
-        Columns that only the data has are for conditions and values. Where a clause takes all columns by
-        name, one under a name that a column of the table had before raises `DataMismatchError`.
+        Columns that only the data has can be used in conditions and values. If a clause takes all columns by
+        name, a column with a former name of a column of the table raises `DataMismatchError`.
 
-        Data of this process needs no JVM: what cannot be told of a row without Spark then raises
-        `UsageError`. A Spark frame is merged there, under its session's settings.
+        Data of this process needs no JVM: a condition or value that cannot be computed without Spark then
+        raises `UsageError`. A Spark frame is merged on Spark, with its session's settings.
         """
         check_clauses(self._log.load().history.latest, self._on, self._clauses)
         return report_commit(self._services, self._log, "merge", self._write, data=self._data)
@@ -78,7 +78,7 @@ class Merge:
         return merge_local(self._services, self._log, self._data, self._on, self._clauses)
 
     def _with(self, clause: Clause) -> Merge:
-        """Return the same with another clause: a merge that was begun can be gone on with in several ways."""
+        """Return a copy with another clause, so that one merge can be continued in several ways."""
         merge = Merge(self._services, self._log, self._data, self._on)
         merge._clauses = (*self._clauses, clause)
         return merge

@@ -29,18 +29,18 @@ def open_store(
 ) -> Store:
     """Open the store at a directory or URL.
 
-    Opening writes nothing. Where there is nothing yet, the first table that is created makes the store;
-    with `create=False` it must be there already. A location that holds something else is refused.
+    Opening writes nothing. If there is no store yet, the first table creates it; with `create=False` the
+    store must exist. A location that holds something else is refused.
 
     `location` is a path, `file://…`, `memory://name` (shared within the process), `s3://…`, `gs://…` or
     `az://…`. `consensus` is where the logs of a store are kept if not in the store itself:
-    `postgresql://…`, with everything that libpq takes, and `schema=…` for another schema than `instar`.
+    `postgresql://…`, with everything that libpq accepts, and `schema=…` for another schema than `instar`.
 
-    `options` are settings of the object store, named as the clouds' own tools name them:
-    `AWS_ACCESS_KEY_ID`, `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`, and
-    those that begin with `GOOGLE_` or `AZURE_`. What is not given is taken from environment variables of
-    the same names. `defaults` are table options, such as {"skipping": "audit"}, for tables that do not say
-    otherwise. They are not stored: they apply to this handle only.
+    `options` are settings of the object store, named as the clouds' own tools name them: `AWS_ACCESS_KEY_ID`,
+    `AWS_SECRET_ACCESS_KEY`, `AWS_REGION`, `AWS_ENDPOINT_URL`, `AWS_ALLOW_HTTP`, and those that begin with
+    `GOOGLE_` or `AZURE_`. Missing ones are taken from environment variables of the same names. `defaults` are
+    table options, such as {"skipping": "audit"}, for tables that have not set them. They are not stored: they
+    apply to this handle only.
     """
     usual = dict(defaults or {})
     check_options(usual)

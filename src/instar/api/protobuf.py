@@ -1,4 +1,4 @@
-"""Records of protobuf into a stream: rows to its tables, and what it cannot take to a table beside it."""
+"""Protobuf records into a stream: rows go to its tables, and bad records to a quarantine table."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 __all__ = ["ProtobufCommit", "write_records"]
 
 UNKNOWN: Final = ("keep", "count")
-"""What may be done with records that have fields which their version does not know."""
+"""What to do with records that have fields which their version does not know."""
 
 
 class ProtobufCommit(NamedTuple):
-    """What became of records: `rows + quarantined` is how many there were."""
+    """The result for records: `rows + quarantined` is how many there were."""
 
     commit: StreamCommit | None
     """The write to the stream; None if no record could be decoded."""
@@ -38,7 +38,7 @@ class ProtobufCommit(NamedTuple):
     quarantined: int
     """How many could not be decoded. They are in the table `<stream>-quarantine`, with the reason."""
     unknown: int
-    """How many rows have fields that the version does not know. Those records are in that table, too, unless
+    """How many rows have fields that the version does not know. These records are in that table too, unless
     they are only counted."""
 
 

@@ -1,4 +1,4 @@
-"""The table beside a stream that keeps records which it could not take whole; they can be tried again."""
+"""The quarantine table of a stream: it keeps records that could not be fully decoded, to try them again."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ _MARK: Final = "/"
 
 
 class QuarantineRetry(NamedTuple):
-    """What became of records that had another try."""
+    """The result of decoding records again."""
 
     rows: int
-    """How many are rows of the stream now, and in quarantine no longer."""
+    """How many are rows of the stream now, and no longer in quarantine."""
     quarantined: int
     """How many still cannot be decoded. They stay, with the reason of this attempt."""
 
 
 def keep_records(handle: StreamHandle, rows: Any, token: str | None) -> None:  # noqa: ANN401 -- a frame or a table
-    """Append to the table beside the stream, which comes into being with the first row."""
+    """Append to the quarantine table, which the first row creates."""
     name = quarantine_name(handle.name)
     log, state = find_log(handle.services, name)
     if state is None or not state.is_at(name):
@@ -50,11 +50,11 @@ def keep_records(handle: StreamHandle, rows: Any, token: str | None) -> None:  #
 
 
 def _check_columns(handle: StreamHandle, table: Table) -> None:
-    """Raise if a table of somebody else has the name of the one that keeps records."""
+    """Raise if another table has the name of the quarantine table."""
     if "record" not in table.schema.names:
         raise ConflictError(
-            f"table `{table.name}` does not hold records, and stream `{handle.name}` needs its name to keep "
-            "those that it could not take. Rename the table, or drop it."
+            f"stream `{handle.name}` needs the name `{table.name}` for records that it cannot decode, but "
+            "another table has that name. Rename the table, or drop it."
         )
 
 
@@ -64,9 +64,9 @@ def kept_rows(
     reasons: Mapping[int, str],
     rejected: Collection[int],
 ) -> pa.Table:
-    """Return the records that have a reason to be kept, as the table has them.
+    """Return the records that have a reason to be kept, as rows of the quarantine table.
 
-    Those that were rejected are no rows of the stream; the others are, but for some of their fields.
+    Rejected records are not rows of the stream; the others are, but without some of their fields.
     """
     now = datetime.now(UTC)
     kept = sorted(reasons)
@@ -112,10 +112,10 @@ def retry_records(
 
 
 def _finish(stream: Stream, handle: StreamHandle, table: Table, mark: str) -> QuarantineRetry:
-    """Do all that is to be done with the records that carry a mark.
+    """Finish the retry of the records that carry a mark.
 
-    The mark is the token of each write, and the records are deleted last. So whoever is killed anywhere in
-    here has lost nothing, and whoever comes next repeats it and doubles nothing.
+    The mark is the token of each write, and the records are deleted last. So if the process is killed
+    anywhere in here, nothing is lost, and the next call repeats it and doubles nothing.
     """
     from instar.compat.protobuf.decode import Decoder  # noqa: PLC0415 -- an extra
 

@@ -1,4 +1,4 @@
-"""`Snapshot`: the rows of a table as of one time, which stay as they are while the table goes on."""
+"""`Snapshot`: the rows of a table as of one time, which do not change when the table changes."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ class Snapshot:
 
     In a `with` statement it is closed at the end. Without one, `close` does it, or the end of its last use.
 
-    Its `where` is a condition in Spark SQL over the columns of its schema, chosen or not. Text is understood
-    as Spark understands it in UTC and ANSI mode.
+    `where` is always a condition in Spark SQL over the columns of its schema, chosen or not. It means what it
+    means to Spark in UTC and ANSI mode.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Snapshot:
 
     @property
     def schema(self) -> Schema:
-        """The schema of the rows: that of the reader, and of the columns that were chosen."""
+        """The schema of the rows: the reader's schema, with only the chosen columns."""
         return self._plan.reader.schema
 
     @property
@@ -95,10 +95,10 @@ class Snapshot:
     def to_spark(self, spark: SparkSession) -> DataFrame:
         """Return the rows as a DataFrame, read by Spark's own Parquet reader.
 
-        Each query of it opens only the parts that its filters need. It needs a session with a JVM of its
-        own; a client of Spark Connect reads with `spark.read.format("instar")`. Spark opens the files
-        itself; for a store at a URL it needs a file system of that scheme, and without one Python workers
-        read the rows, which is slower and is said in a warning.
+        Each query of it opens only the parts (Parquet files) that its filters need. It needs a session with
+        its own JVM; a client of Spark Connect reads with `spark.read.format("instar")`. Spark opens the files
+        itself. For a store at a URL it needs a file system for that scheme; without one, Python workers read
+        the rows, which is slower, and a warning says so.
         """
         if not hasattr(spark, "createDataFrame"):
             raise UsageError(
@@ -113,9 +113,9 @@ class Snapshot:
     def to_arrow(self, where: str | None = None, columns: Sequence[str] | None = None) -> pa.Table:
         """Return the rows, or those that a Spark SQL condition is true for, as Arrow, without a JVM.
 
-        Only parts that may have such rows are read. A condition that cannot be decided for a row without
-        Spark raises `UsageError`; one that fails on a row does too. `columns` chooses among those of the
-        snapshot; the condition may look at others.
+        Only parts that may have such rows are read. If a condition cannot be computed without Spark, or fails
+        on a row, `UsageError` is raised. `columns` chooses among those of the snapshot; the condition may use
+        others.
         """
         shown = self.schema if columns is None else self.schema.select(columns)
         return pa.Table.from_batches(self.to_batches(where, columns), schema=arrow_schema(shown))
@@ -125,8 +125,8 @@ class Snapshot:
     ) -> Iterator[pa.RecordBatch]:
         """Yield the rows batch by batch, as `to_arrow` returns them, without holding them all.
 
-        Parts are opened as the iterator goes on, the next few while the rows of one are used. Rows that have
-        to be added up, because of retractions, are held together.
+        Parts are opened while you iterate, a few of them ahead. Rows that have to be added up, because of
+        retractions, are held in memory together.
         """
         return self._batches(where, columns, ahead=True)
 
@@ -145,7 +145,7 @@ class Snapshot:
     def head(
         self, rows: int = 10, columns: Sequence[str] | None = None, *, where: str | None = None
     ) -> pa.Table:
-        """Return a few of the rows as Arrow, opening as few parts as that takes; which ones is not said."""
+        """Return a few of the rows, in no particular order, as Arrow. As few parts as possible are opened."""
         found: list[pa.RecordBatch] = []
         for batch in self._batches(where, columns, ahead=False):
             found.append(batch.slice(0, rows - sum(one.num_rows for one in found)))
@@ -157,8 +157,8 @@ class Snapshot:
     def count(self, where: str | None = None) -> int:
         """Return how many rows there are, or for how many of them a Spark SQL condition is true.
 
-        Parts are opened only where statistics do not decide: where the condition may be true for some rows
-        and not for others, and where rows were retracted by value.
+        Parts are opened only if statistics do not decide: if the condition may be true for some of their rows
+        and not for others, or if rows were retracted by value.
         """
         self._open_pin()
         if where is None:
@@ -169,11 +169,11 @@ class Snapshot:
         """Return the rows that have a key, as Arrow, without a JVM: none, one, or several.
 
         `key` is a dict of columns and their values, `{"id": 7}`: any columns, of the table's key or not, and
-        members of structs by path. Without a dict it is the value of the table's key, or if that has several
-        columns a tuple of their values. Text is read as a number, a date or a time where the column holds
-        such. Values are equal as rows are: null equals null, and NaN equals NaN.
+        members of structs by path. Otherwise it is the value of the table's key, or a tuple of values if the
+        key has several columns. Text is converted to a number, a date or a time if the column needs one. Null
+        equals null, and NaN equals NaN.
 
-        Statistics tell which parts may have such rows: of sorted parts that do not overlap, one is opened.
+        Statistics tell which parts may have such rows: if parts are sorted and do not overlap, one is opened.
         `columns` chooses among those of the snapshot.
         """
         self._open_pin()
@@ -223,7 +223,7 @@ class Snapshot:
         return lazy_frame(self)
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Hand the rows to whatever reads Arrow streams, batch by batch."""
+        """Give the rows to any reader of Arrow streams, batch by batch."""
         reader = pa.RecordBatchReader.from_batches(arrow_schema(self.schema), self.to_batches())
         return reader.__arrow_c_stream__(requested_schema)
 
@@ -238,7 +238,7 @@ class Snapshot:
     def explain(self, where: str, *, parts: bool = False) -> ScanReport:
         """Report which parts are read for a Spark SQL condition, and with `parts` for each of them why.
 
-        Where skipping is `off` or in `audit`, that is all of them.
+        If skipping is `off` or `audit`, all of them are read.
         """
         self._open_pin()
         chunks, plan = self._services.chunks, self._plan
@@ -247,9 +247,9 @@ class Snapshot:
         return report_scan(chunks, plan.state, considered, condition, mode, parts=parts)
 
     def close(self) -> None:
-        """Let a vacuum delete what only this snapshot needs: nothing can be read from it any more.
+        """Release the files, so that a vacuum may delete them. The snapshot cannot be read any more.
 
-        A Spark DataFrame that was made of it goes on, and holds the files itself.
+        A Spark DataFrame that was made from it still works, and holds the files itself.
         """
         pin, self._pin = self._pin, None
         if pin is not None and not self._is_shared:

@@ -76,16 +76,15 @@ class Store:
     ) -> Table:
         """Create a table. Its files are sorted by `order_by`; `key` identifies a row for upserts.
 
-        A key is not a constraint: `append` and `apply` do not look whether a key is there already.
+        A key is not a constraint: `append` and `apply` do not check whether a key already exists.
 
-        With `cluster_by`, compaction lays rows out so that filters on any of these columns open few files,
-        where sorting serves the first of them only. `Table.configure` can set it later.
+        With `cluster_by`, compaction lays rows out so that filters on any of these columns open few files;
+        sorting helps only filters on the first column. `Table.configure` can set it later.
 
-        A name is one or more segments joined by `/`, such as `billing/events`, of characters that can be
-        seen. Columns are given by path, members of structs included (`addr.city`); columns of
-        the key can never be dropped. `options` are those of `Table.configure`. `comments` say what columns
-        are for, by their paths, and under None what the table is for. If there is a table of this name,
-        `TableExistsError` is raised.
+        A name is one or more segments of visible characters joined by `/`, such as `billing/events`. Columns
+        are given by path, members of structs included (`addr.city`); columns of the key can never be dropped.
+        `options` are those of `Table.configure`. `comments` are about columns, by their paths, and under None
+        about the table. If a table has this name already, `TableExistsError` is raised.
         """
         self.initialise()
         given = {**(options or {}), **({CLUSTER_BY: cluster_by} if cluster_by else {})}
@@ -97,7 +96,7 @@ class Store:
     def infer_schema(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Schema:
         """Return a schema for a table that can adopt all Parquet files at some paths.
 
-        Every column is nullable. A column that files hold in different types has the widest of them.
+        Every column is nullable. If files have different types for a column, it has the widest of them.
         """
         chosen = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         return infer_schema(self._services.blob, chosen)
@@ -125,10 +124,10 @@ class Store:
     ) -> list[Table]:
         """Open all tables whose names begin with a prefix, at once, in the order of their names.
 
-        With a `limit`, only the first so many are opened, and no others are looked at.
+        With a `limit`, only that many are opened.
 
-        Their states are read side by side, so it is much faster than opening them one by one. A table that
-        is damaged, or of a newer format, raises its error; if a dict is given as `unreadable`, the error is
+        Their states are read in parallel, so this is much faster than opening them one by one. A table that
+        is damaged, or has a newer format, raises its error. If a dict is given as `unreadable`, the error is
         put there under the table's name, and the others are opened.
         """
         services = self._found()
@@ -143,12 +142,12 @@ class Store:
         time: str,
         kinds: Mapping[str, str] | None = None,
     ) -> Stream:
-        """Create a stream: tables by kind and period, which come into being as rows are written.
+        """Create a stream: tables by kind and period, which are created when rows are written.
 
-        `time` is the column that tells which table a row belongs to: a timestamp or a date. `kinds` gives the
-        period of each kind of table: `30m` are minutes, `1h` an hour, `1d` a day, `1M` a month, `1y` a year.
-        Without it, a stream has regular tables of a day and archive tables of a year. If there is a stream
-        of this name, `StreamExistsError` is raised.
+        `time` is the column that decides which table a row belongs to: a timestamp or a date. `kinds` gives
+        the period of each kind of table: `30m` are minutes, `1h` an hour, `1d` a day, `1M` a month, `1y` a
+        year. Without it, a stream has regular tables of a day and archive tables of a year. If a stream has
+        this name already, `StreamExistsError` is raised.
         """
         self.initialise()
         handle = StreamHandle(self._services, name)
@@ -168,54 +167,55 @@ class Store:
         return list_streams(self._found())
 
     def drop_stream(self, name: str) -> None:
-        """End a stream, and drop all its tables. What they held goes with a vacuum after the grace period.
+        """End a stream, and drop all its tables. A vacuum deletes their files after the grace period.
 
-        Writers and readers raise `StreamNotFoundError` from then on; a snapshot that somebody holds stays
-        readable. Until the vacuum, and as long as no other stream or table has one of the names,
-        `undrop_stream` brings it back. A table of records in quarantine is not dropped.
+        Writers and readers raise `StreamNotFoundError` from then on; open snapshots stay readable. Until the
+        vacuum, and as long as no other stream or table has one of the names, `undrop_stream` brings it back.
+        The quarantine table is not dropped.
         """
         drop_stream(StreamHandle(self._found(), name))
 
     def undrop_stream(self, name: str) -> Stream:
-        """Bring back a stream that was dropped, with the tables that it had, and return it.
+        """Bring back a stream that was dropped, with its tables, and return it.
 
-        If a vacuum has removed what a table held, `StreamNotFoundError` says so, and nothing is brought back.
+        If a vacuum has removed the files of a table, `StreamNotFoundError` says so, and nothing is brought
+        back.
         """
         handle = StreamHandle(self._found(), name)
         undrop_stream(handle)
         return Stream(handle)
 
     def evolver(self, *streams: str, always: bool = False, share: float = SHARE) -> Evolver:
-        """Return what brings the tables of these streams, or of all, to the latest version of each.
+        """Return an evolver, which brings the tables of these streams, or of all, to the latest version.
 
-        Tables are left alone if no query over a range of them would notice, by the compatibility check; with
-        `always`, they are not. `share` is the part of the time that it works: between batches of tables it
-        rests, because writers need the same disk. 1 is without a rest.
+        It skips tables if no query over a range of them would notice, by the compatibility check; with
+        `always`, it skips none. `share` is the share of the time that it works: it pauses between batches of
+        tables, because writers need the same disk. 1 is without a pause.
         """
         return Evolver(self._found(), list(streams) or None, EveryChange() if always else None, share)
 
     def drop_table(self, name: str) -> None:
-        """End a table. Its name is free at once; what it held goes with a vacuum after the grace period.
+        """Drop a table. Its name is free at once; a vacuum deletes its files after the grace period.
 
-        Its handles raise `TableNotFoundError` from then on; a snapshot that somebody holds stays readable.
-        Until the vacuum, and as long as no other table has the name, `undrop_table` brings it back.
+        Its handles raise `TableNotFoundError` from then on; open snapshots stay readable. Until the vacuum,
+        and as long as no other table has the name, `undrop_table` brings it back.
         """
         drop_table(self._found(), name)
 
     def undrop_table(self, name: str) -> Table:
-        """Bring back a table that was dropped, with everything that it held, and return it.
+        """Bring back a table that was dropped, with its rows and its history, and return it.
 
-        If a vacuum has removed what it held, `TableNotFoundError` says so. If there is another table of this
-        name by now, `TableExistsError` is raised: rename that one first.
+        If a vacuum has removed its files, `TableNotFoundError` says so. If another table has the name by now,
+        `TableExistsError` is raised: rename that one first.
         """
         services = self._found()
         return Table(services, undrop_table(services, name))
 
     def rename_table(self, name: str, new_name: str) -> Table:
-        """Give a table another name that is free, and return it. Nothing is moved or rewritten.
+        """Give a table another name, and return it. Nothing is moved or rewritten.
 
-        Readers and writers that have the table open go on. The old name can be used for another table at
-        once. A name that a table has raises `TableExistsError`; tables of a stream keep their names.
+        Readers and writers that have the table open continue. Another table can have the old name at once. If
+        a table has the new name already, `TableExistsError` is raised. Tables of a stream cannot be renamed.
         """
         services = self._found()
         return Table(services, rename_table(services, name, new_name))
@@ -225,9 +225,9 @@ class Store:
 
         `store.sql(spark, "update events set amount = 0 where amount < 0")`
 
-        It takes all that the catalog of `instar.register` does, and what Spark does not hand to catalogs:
-        `UPDATE`, `MERGE INTO`, `DELETE` with any condition, and `DESCRIBE HISTORY`; docs/sql.md says more.
-        Statements that change rows return the version that they made and how many updates it holds. While a
+        It runs all statements of the catalog that `instar.register` adds, and some that Spark does not pass
+        to catalogs: `UPDATE`, `MERGE INTO`, `DELETE` with any condition, and `DESCRIBE HISTORY`; see
+        docs/sql.md. Statements that change rows return the new version and its number of updates. While a
         statement is analysed, the store is the current catalog of the session.
         """
         from instar.spark import run_sql  # noqa: PLC0415 -- only who needs Spark loads it
@@ -235,18 +235,18 @@ class Store:
         return run_sql(spark, self, text)
 
     def maintenance(self, *, grace_ms: int = GRACE_MS, spark: SparkSession | None = None) -> Maintenance:
-        """Return what looks after all tables: `store.maintenance().run_once()`.
+        """Return the maintenance of all tables: `store.maintenance().run_once()`.
 
-        It applies each table's `retention`, compacts what is worth it, and vacuums what is
-        older than the grace period. Any number of processes may: one leads, and the others do nothing.
+        It applies each table's `retention`, compacts where that pays off, and vacuums what is older than the
+        grace period. Several processes may run it: one leads, and the others do nothing.
         """
         rewrite, lanes = rewriter(spark)
         return Maintenance(self._found(), grace_ms=grace_ms, rewrite=rewrite, lanes=lanes)
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
-        """Vacuum every table, as `Table.vacuum` does, and what tables that were dropped have left.
+        """Vacuum every table, as `Table.vacuum` does, and delete the files of dropped tables.
 
-        A table that cannot be read is left alone, and its error raised once the others have been vacuumed.
+        A table that cannot be read is skipped; its error is raised after the others have been vacuumed.
         """
         services = self._found()
         self._check_logs(services)
@@ -267,7 +267,7 @@ class Store:
         return VacuumReport(*(sum(column) for column in zip(*reports, strict=True)))
 
     def examine(self) -> list[Finding]:
-        """Check that the store works: whether it can be reached and written, and whether its clock is right.
+        """Check the store: whether it can be reached and written, and whether its clock is right.
 
         One object is written below `probes/`, and deleted again.
         """
@@ -294,13 +294,13 @@ class Store:
         return self._services
 
     def _check_logs(self, services: Services) -> None:
-        """Raise if the logs are not where they were, in which case all would look like rubbish."""
+        """Raise if the logs are not where they were: without them, every file would look unused."""
         marker = find_marker(services.blob)
         if marker is not None:
             check_consensus(marker, marker.consensus, services.consensus, self.location)
 
     def _adopt(self, marker: StoreMarker) -> None:
-        """Take the store that is there for this one, if its logs are where this one looks for them."""
+        """Use the store that exists there, if its logs are where this handle looks for them."""
         if self._unwritten is not None:
             check_consensus(marker, self._unwritten.consensus, self._services.consensus, self.location)
             self._services = self._services.with_prefix(marker.log_prefix)
@@ -330,7 +330,7 @@ class Store:
         return True
 
     def close(self) -> None:
-        """Give back leases and connections."""
+        """Release leases and connections."""
         self._services.close()
 
     def __enter__(self) -> Self:

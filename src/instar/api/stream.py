@@ -72,7 +72,7 @@ class StreamTable(NamedTuple):
 
 
 class Stream:
-    """One stream. What it answers is true at the moment of the call."""
+    """One stream. Every call answers for the present."""
 
     def __init__(self, handle: StreamHandle) -> None:
         self._handle = handle
@@ -84,7 +84,7 @@ class Stream:
 
     @property
     def max_version(self) -> Version:
-        """The highest version that anybody has written or declared. It only ever grows."""
+        """The highest version that was written or declared. It only grows."""
         return self._handle.load().max_version
 
     @property
@@ -95,7 +95,7 @@ class Stream:
 
     @property
     def schema(self) -> Schema:
-        """The schema that tables converge on: each column as the highest version that has it defines it."""
+        """The schema that all tables come to have. The highest version that has a column defines it."""
         return self._handle.load().schema
 
     @property
@@ -112,9 +112,9 @@ class Stream:
         """Declare a version, and return the highest one that is known.
 
         A version has one schema forever: the same again changes nothing, another raises
-        `VersionConflictError`. Columns are matched by name; an instar `Schema` is taken by its ids, which
-        lets a column be renamed. No row of any version may be lost: a change of type other than to a wider
-        one raises `IncompatibleSchemaError`. Versions may come in any order.
+        `VersionConflictError`. Columns are matched by name; to rename one, give an instar `Schema`, which is
+        matched by its ids. No row of any version may be lost: a change to a type that is not wider raises
+        `IncompatibleSchemaError`. Versions may come in any order.
         """
         given = as_schema(schema)
         return self._handle.add_version(version, given, by_id=isinstance(schema, Schema)).max_version
@@ -122,10 +122,10 @@ class Stream:
     def write(self, data: Data, version: str | None = None, token: str | None = None) -> StreamCommit:
         """Add rows to the tables of their event time: regular ones, and hourly ones if the stream has them.
 
-        Without a version, rows are of the highest. A version that nobody declared is declared with the
-        schema of the data; its columns may be null unless the stream knows them as not null. Older versions
-        may be written at any time. All tables get their rows, or none; with a token, calling again does
-        nothing and returns what the first call did.
+        Without a version, rows have the highest one. An unknown version is declared with the schema of the
+        data; its columns may be null unless the stream has them as not null. Older versions may be written at
+        any time. All tables get their rows, or none; with a token, calling again does nothing and returns the
+        result of the first call.
         """
         if is_spark_frame(data):
             from instar.spark import incoming_schema, write_stream_frame  # noqa: PLC0415 -- only then
@@ -149,8 +149,8 @@ class Stream:
         """Declare a version whose records are protobuf, and return the highest one that is known.
 
         `source` is a `.proto` file, or descriptors that `protoc -o` made; `includes` are the folders that it
-        imports from. `message` names the message that a record is, if the file has more than one. Fields keep
-        their columns by number, so a renamed field is a renamed column.
+        imports from. `message` names the message of a record, if the file has more than one. Columns belong
+        to field numbers, so a renamed field is a renamed column.
         """
         from instar.compat.protobuf.compile import load_encoding  # noqa: PLC0415 -- an extra
 
@@ -166,10 +166,10 @@ class Stream:
         includes: Sequence[str | Path] = (),
         format: str | None = None,  # noqa: A002 -- the word of the command
     ) -> dict[Version, Judgement]:
-        """Judge a new version of the schema against every version that some table holds rows of.
+        """Judge a new version of the schema against every version of which a table holds rows.
 
-        `new` is a file as `instar check` takes it, or DDL text. Without any table, it is judged against every
-        version that is known. Nothing is declared.
+        `new` is a file as for `instar check`, or DDL text. If there are no tables, it is judged against every
+        known version. Nothing is declared.
         """
         folders = [Path(folder) for folder in includes]
         version = load_version(str(new), includes=folders, message=message, format_=format)
@@ -189,9 +189,10 @@ class Stream:
         """Add serialised records of one version, decoded on Spark's executors or in process.
 
         `records` is a Spark DataFrame or Arrow data with a binary column, or a sequence of bytes. A record
-        that cannot be decoded goes to the table `<stream>-quarantine` with the reason. So does, in addition
-        to its row, one with fields that the version does not know; `unknown="count"` only counts those. The
-        version has been declared by `evolve_protobuf`. A token makes calling again do nothing.
+        that cannot be decoded goes to the table `<stream>-quarantine` with the reason. A record with fields
+        that the version does not know becomes a row, and goes to that table too; `unknown="count"` only
+        counts such records. Declare the version with `evolve_protobuf` first. With a token, calling again
+        does nothing.
         """
         return write_records(
             self, self._handle, records, version, column=column, token=token, unknown=unknown
@@ -203,15 +204,15 @@ class Stream:
         """Decode records in quarantine again: those that can be decoded now become rows, and leave it.
 
         `version` chooses the records that were written as this version; without it, all are tried.
-        `decode_as` is the version that they are decoded by, if they came under a wrong one; without it, each
-        is decoded by its own. What still fails stays, with the new reason. Records that are rows already are
-        not touched. A call that is killed anywhere is finished by the next one, and no row is doubled. The
-        records pass through the memory of this process.
+        `decode_as` is the version to decode them by, if they came under a wrong one; without it, each is
+        decoded by its own. Records that still fail stay, with the new reason. Records that are rows already
+        are not touched. If a call is killed, the next one finishes it, and no row is doubled. The records
+        pass through the memory of this process.
         """
         return retry_records(self, self._handle, version, decode_as)
 
     def tables(self, kind: str | None = None) -> list[StreamTable]:
-        """Return the tables of one kind or of all, the oldest first, as each says of itself."""
+        """Return the tables of one kind or of all, the oldest first, as they are now."""
         catalog = self._handle.load()
         kinds = list(catalog.layout.periods) if kind is None else [as_kind(kind)]
         for each in kinds:
@@ -237,9 +238,9 @@ class Stream:
     ) -> StreamSnapshot:
         """Return the rows of a range of tables as of now, under one schema.
 
-        The range is of event times; `end` is not part of it. Rows without a place are included only if
-        there is no range. `schema` is a version, whose own schema is used, or a `Schema`; without it, it is
-        the stream's latest. If a table cannot honour it any more, `ReaderFencedError` is raised.
+        The range is of event times, and excludes `end`. Rows in the table `unplaced` are included only if
+        there is no range. `schema` is a version, whose own schema is used, or a `Schema`; by default it is
+        the stream's latest. If it no longer fits a table, `ReaderFencedError` is raised.
         """
         return StreamSnapshot(self._handle, as_kind(kind), _span(start, end), schema, columns)
 
@@ -254,11 +255,11 @@ class Stream:
         return self.snapshot(kind, start, end).to_spark(spark)
 
     def sink(self, version: str | None = None) -> Callable[[DataFrame, int], None]:
-        """Return what `df.writeStream.foreachBatch` takes: each micro-batch is written exactly once.
+        """Return a function for `df.writeStream.foreachBatch`: each micro-batch is written exactly once.
 
-        A batch is known by the id of its query, which the checkpoint keeps, by the version and by its number,
-        for ever. All tables that it touches get its rows, or none. A batch may be split: one sink for each
-        version.
+        A batch is recognized by the id of its query, which the checkpoint keeps, by the version and by its
+        number, forever. All tables that it touches get its rows, or none. A batch may be split, with one sink
+        for each version.
         """
 
         def write(batch: DataFrame, number: int) -> None:
@@ -272,7 +273,7 @@ class Stream:
     def sink_protobuf(
         self, version: str, *, column: str = "value", unknown: str = "keep"
     ) -> Callable[[DataFrame, int], None]:
-        """Return what `df.writeStream.foreachBatch` takes, for a stream of serialised records.
+        """Return a function for `df.writeStream.foreachBatch`, for a stream of serialised records.
 
         Each micro-batch is written exactly once, rows and quarantine, as `write_protobuf` does with a token.
         """
@@ -288,8 +289,8 @@ class Stream:
     def repartition(self, spark: SparkSession | None = None, *, by: str) -> StreamCommit:
         """Copy what is new in regular tables to the repartitioned tables of another time column.
 
-        Call it as often as you like: late rows reach their day, and no row is copied twice, wherever the job
-        is killed. Without Spark, rows pass through the memory of this process; so they do for other jobs.
+        Call it as often as you like: late rows reach their day, and no row is copied twice, even if the job
+        is killed. Without Spark, rows pass through the memory of this process, as for the other jobs.
         """
         copy = partial(repartition_tables, self._handle, by, _copying(spark))
         return report_stream(self._handle, "repartition", copy)
@@ -299,9 +300,8 @@ class Stream:
     ) -> StreamCommit:
         """Copy what is new in the regular tables that end by a time to archive tables.
 
-        With `drop`, tables of which every row is in the archive are dropped after that, unless the stream has
-        repartitioned or end-of-day tables that lack rows of them still. The answer names both in `dropped`
-        and `kept`.
+        With `drop`, a table is dropped when all its rows are in the archive, and also in the repartitioned
+        and end-of-day tables if the stream has such. The result names the tables in `dropped` and `kept`.
         """
         copy = partial(archive_tables, self._handle, as_micros(before), _copying(spark), drop_days=drop)
         return report_stream(self._handle, "archive", copy)
@@ -312,7 +312,7 @@ class Stream:
         return report_stream(self._handle, "close_day", copy)
 
     def _version(self, version: str | None, incoming: pa.Schema) -> VersionRecord:
-        """Return the version to write under; one that is new becomes known to everybody."""
+        """Return the version to write under; a new one is declared."""
         handle = self._handle
         if version is None:
             catalog = handle.load()
@@ -330,7 +330,7 @@ class Stream:
 
 
 class StreamSnapshot:
-    """The rows of a range of tables, under one schema. No vacuum deletes them while somebody holds it."""
+    """The rows of a range of tables, under one schema. No vacuum deletes them until it is closed."""
 
     def __init__(
         self,
@@ -364,7 +364,7 @@ class StreamSnapshot:
     def to_spark(self, spark: SparkSession) -> DataFrame:
         """Return the rows as one DataFrame, read by Spark's own Parquet reader.
 
-        Each query of it opens only the parts, of whatever table, that its filters need.
+        Each query of it opens only the parts (Parquet files) that its filters need, over all tables.
         """
         from instar.spark import range_frame  # noqa: PLC0415 -- only who needs Spark loads it
 
@@ -376,7 +376,7 @@ class StreamSnapshot:
         yield from read_tables(self._handle.services, self._plans, self._schema, self._cut)
 
     def close(self) -> None:
-        """Give its lease back: a vacuum may then delete what only this snapshot needs."""
+        """Release its lease: a vacuum may then delete what only this snapshot needs."""
         self._held.release()
 
     def __enter__(self) -> Self:

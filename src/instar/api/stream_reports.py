@@ -1,6 +1,6 @@
 """What a stream reports through OpenLineage: writes, and jobs that copy from one kind of tables to another.
 
-Tables of a stream come and go, so lineage knows one dataset for each kind: what their names begin with.
+Tables of a stream come and go, so each kind is one dataset, named after the beginning of their names.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ __all__ = ["report_stream"]
 def report_stream(
     handle: StreamHandle, operation: str, run: Callable[[], StreamCommit], *, data: Data = None
 ) -> StreamCommit:
-    """Write to a stream, and let OpenLineage know if somebody wants to hear of it."""
+    """Write to a stream, and report it through OpenLineage if that is configured."""
     location = handle.services.blob.url
     with reported(operation, location, handle.name, writes=False) as report:
         if report.wanted:

@@ -52,7 +52,7 @@ __all__ = ["Table"]
 
 @checked_methods
 class Table(TableUpkeep):
-    """One table. What it answers is true at the moment of the call; a snapshot stays as it is."""
+    """One table. Every call answers for the present; a snapshot stays as it is."""
 
     @property
     def name(self) -> str:
@@ -97,27 +97,27 @@ class Table(TableUpkeep):
     ) -> Commit:
         """Add rows: a Spark, pandas or Polars DataFrame, or anything else that speaks the Arrow C stream.
 
-        A list of dicts, a pyarrow dataset and an iterator of batches are taken too.
+        A list of dicts, a pyarrow dataset and an iterator of batches are accepted too.
 
-        Columns match by name, in any case of letters; missing ones are null, and numbers widen. What does
+        Columns match by name; case does not matter. Missing ones are null, and numbers widen. Data that does
         not fit raises `DataMismatchError` with the column, the row and the reason, and nothing is committed.
-        A key is not checked: rows may come to have one key more than once, until an upsert replaces them all.
+        A key is not checked: several rows may have the same key, until an upsert replaces them all.
 
-        A token makes calling again with the same one do nothing and return what the first call did. It is
-        text of at most 256 bytes, and remembered until 1,000 commits with other tokens have followed.
+        With a `token`, calling again with the same one does nothing and returns the result of the first call.
+        It is text of at most 256 bytes, and remembered until 1,000 commits with other tokens have followed.
 
         With `evolve`, missing columns and struct members are added in the same commit, at the end and
         nullable at every level, in the narrowest type that holds the data's. Columns that are too narrow are
-        widened, whole numbers only where a value needs it. Without `evolve`, such data does not fit. A name
-        that another column had before raises `FormerNameError`, because the data may mean that column;
-        `former_names=True` makes it a new one. A type that no column has, such as VARIANT or a collated
+        widened, whole numbers only if a value needs it. Without `evolve`, such data does not fit. A former
+        name of another column raises `FormerNameError`, because the data may mean that column;
+        `former_names=True` makes it a new one. A type that no column can have, such as VARIANT or a collated
         string, raises `UnsupportedTypeError`.
 
         `schema` writes under an older schema of the history, by its id. Values in columns that were dropped
         since raise `WriterFencedError`, because they could not be read; `dropped="discard"` leaves them out.
 
-        With `expected_upper`, nothing is written if another write has moved the table's `upper` since:
-        `UpperMismatchError` says what it is now.
+        With `expected_upper`, nothing is written if another write has moved the table's `upper` (see there)
+        since: `UpperMismatchError` has the new one.
         """
         options = WriteOptions(
             token, evolve, dropped, schema, expected_upper=expected_upper, former_names=former_names
@@ -137,8 +137,8 @@ class Table(TableUpkeep):
 
         The data has the columns of the table and `_diff`, any whole number: how often the row is added.
         Without it, rows are added once. `_ts`, if there is one, is the time of each update, not before
-        `upper` and not after 2^62. Whether a row is there is not looked up: one that is retracted more often
-        than it was added makes reading raise `NegativeCountError`. The other arguments are those of `append`.
+        `upper` and not after 2^62. Nothing checks whether a row exists: if one is retracted more often than
+        it was added, reading raises `NegativeCountError`. The other arguments are those of `append`.
         """
         options = WriteOptions(
             token, evolve, updates=True, expected_upper=expected_upper, former_names=former_names
@@ -153,17 +153,17 @@ class Table(TableUpkeep):
         former_names: bool = False,
         tell: Callable[[int, int], None] | None = None,
     ) -> AdoptionReport:
-        """Make Parquet files that others wrote part of the table, where they lie.
+        """Make existing Parquet files part of the table without copying them.
 
-        `paths` are files and directories, or URLs of an object store. Columns are matched by name, and what a
-        path tells, such as `day=2026-11-15`, is a column too. Files are read where they are, never moved,
-        and deleted only by `purge(…, adopted="delete")`. A file that was taken before is left out, also after
-        a compaction has rewritten its rows.
+        `paths` are files and directories, or URLs of an object store. Columns are matched by name, and a
+        value in a path, such as `day=2026-11-15`, is a column too. Files are read where they are, never
+        moved, and deleted only by `purge(…, adopted="delete")`. Files that were adopted before are skipped,
+        even if a compaction has rewritten their rows.
 
-        With `evolve`, missing columns are added and too narrow ones are widened in the same commit; without,
-        they raise `DataMismatchError`, and nothing is taken. `former_names` is that of `append`. `tell` hears
-        how many files have been looked at, of how many. A file that is changed or removed later raises
-        `AdoptedFileError` whenever it is read.
+        With `evolve`, missing columns are added and too narrow ones are widened in the same commit; otherwise
+        they raise `DataMismatchError`, and nothing is adopted. `former_names` is that of `append`. `tell`
+        gets how many files are done, and how many there are. If a file is changed or removed later, reading
+        it raises `AdoptedFileError`.
         """
         chosen = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
         return adopt_files(
@@ -171,14 +171,14 @@ class Table(TableUpkeep):
         )
 
     def delete(self, where: str, spark: SparkSession | None = None) -> Commit:
-        """Retract the rows for which a Spark SQL condition is true: all that are there now, or none.
+        """Delete the rows for which a Spark SQL condition is true: all that exist now, or none.
 
-        Only the columns of the condition are read, and only of parts that it may be true for; what is
-        recorded are the positions of the rows. The rows can still be read as of earlier times.
+        Only the columns of the condition are read, and only of parts (Parquet files) for which it may be
+        true; the positions of the rows are recorded. The rows can still be read as of earlier times.
 
-        Without `spark`, no JVM is needed, and text is understood as Spark understands it in UTC and ANSI
-        mode. A condition that cannot be decided for a row then raises `UsageError`. With a session, it is
-        decided there, with the session's settings.
+        Without `spark`, no JVM is needed, and the condition means what it means to Spark in UTC and ANSI
+        mode. If it cannot be computed for a row, `UsageError` is raised. With a session, Spark evaluates it,
+        with the session's settings.
 
         Rows that others append at the same time stay. If others change the same parts, the rows to delete are
         found again, up to five times; then `ConflictError` is raised.
@@ -195,12 +195,12 @@ class Table(TableUpkeep):
         where: str | None = None,
         spark: SparkSession | None = None,
     ) -> Commit:
-        """Give the rows for which a condition is true other values: expressions in Spark SQL, by column.
+        """Update the rows for which a condition is true: `set` has expressions in Spark SQL, by column.
 
         `t.update(set={"amount": "0"}, where="amount < 0")`. An expression sees the row as it was. Without
-        `where`, all rows are updated. With and without `spark`, it is as for `delete`: where an expression
-        cannot be computed for a row without Spark, `UsageError` is raised. `Commit.rows` counts each row
-        twice, as it went and as it came.
+        `where`, all rows are updated. `spark` is as for `delete`: if an expression cannot be computed for a
+        row without Spark, `UsageError` is raised. `Commit.rows` counts each row twice, the old and the new
+        one.
         """
         if spark is None:
             return self._report("update", lambda: update_local(self._services, self._log, set, where))
@@ -211,18 +211,18 @@ class Table(TableUpkeep):
     def merge(self, data: Data, on: Sequence[str]) -> Merge:
         """Begin to merge data into the table: add clauses, then `execute()`.
 
-        `on` are the columns in which rows are equal that are the same. The data is what `append` takes.
+        Two rows match if they are equal in the columns `on`. The data is what `append` takes.
 
         `t.merge(data, on=["id"]).when_matched_update().when_not_matched_insert().execute()`
         """
         return Merge(self._services, self._log, data, on)
 
     def upsert(self, data: Data, *, evolve: bool = False, former_names: bool = False) -> Commit:
-        """Add rows to a table with a key, in place of those that have the same key.
+        """Add rows to a table with a key, and replace rows that have the same key.
 
-        A row of the data is a whole row: columns that it leaves out become null, those of the key too. Keys
-        are equal as rows are, null to null. Two rows of one key in the data raise `UsageError`, and so does a
-        table without a key. Where others write at the same time, it is worked out again, as for `delete`.
+        A row of the data is a whole row: columns that it leaves out become null, those of the key too. A null
+        in a key equals another null. Two rows of one key in the data raise `UsageError`, and so does a table
+        without a key. If others write at the same time, it is computed again, as for `delete`.
         `evolve` and `former_names` are those of `append`, but columns of the key are not widened.
         `Commit.rows` counts retracted rows too.
         """
@@ -230,22 +230,22 @@ class Table(TableUpkeep):
         return upsert_data(self._services, self._log, data, evolution)
 
     def overwrite(self, data: Data, where: str | None = None) -> Commit:
-        """Put rows in the place of those for which a condition is true, or of all rows, in one commit.
+        """Replace the rows for which a condition is true, or all rows, in one commit.
 
-        The data is what `append` takes. It need not meet the condition. Without `where`, what goes is not
-        read. Rows that others append at the same time stay; old rows can be read as of earlier times. A
-        Spark frame is read by its session, and so is the condition; otherwise both are as for `delete`
-        without one. If others change the same parts, it is worked out again.
+        The data is what `append` takes. It need not meet the condition. Without `where`, old rows are not
+        read. Rows that others append at the same time stay; old rows can be read as of earlier times. If the
+        data is a Spark frame, its session evaluates the condition; otherwise it is as for `delete` without a
+        session. If others change the same parts, it is computed again.
         """
         return overwrite_data(self._services, self._log, data, where)
 
     def restore(self, as_of: Moment | None = None, *, version: int | None = None) -> Commit:
-        """Make the rows again what they were as of a time, or after a commit, and commit that.
+        """Restore the rows as of a time, or after a commit, in a new commit.
 
-        `as_of` and `version` are those of `snapshot`. Nothing of what happened since is forgotten: the past
-        can still be read, and a restore can be restored. The schema stays as it is. Rows that came since are
-        retracted without being read. If others write at the same time, it is worked out again, as for
-        `delete`. `Commit.rows` counts retracted rows and those that are added again.
+        `as_of` and `version` are those of `snapshot`. Nothing is forgotten: earlier times can still be read,
+        and a restore can be undone by another. The schema stays as it is. Newer rows are retracted without
+        being read. If others write at the same time, it is computed again, as for `delete`. `Commit.rows`
+        counts retracted rows and rows that are added again.
         """
         if as_of is None and version is None:
             raise UsageError("restore needs to know what to go back to: give as_of or version")
@@ -266,15 +266,15 @@ class Table(TableUpkeep):
     ) -> Snapshot:
         """Return the rows as of a time, under the latest schema or another, all columns or only some.
 
-        `as_of` is a time from `since` up to, not including, `upper`; without it, it is the last that is
-        complete. It is a number of milliseconds since 1970, a `datetime` or text in ISO 8601, in UTC if it
-        has no zone; these two may also be later than the last commit, but not in the future. A time at which
-        there was no table yet raises `UsageError`. `version` instead is the number of a commit, as
-        `history()` and `Commit.seqno` tell it: the rows after that commit.
+        `as_of` is a time from `since`, the earliest that can be read, up to but not including `upper`. By
+        default it is the last complete time. It is a number of milliseconds since 1970, a `datetime` or text
+        in ISO 8601, in UTC if it has no zone. These two may also be later than the last commit, but not in
+        the future. A time before the table was created raises `UsageError`. Or give `version`, the number of
+        a commit from `history()` or `Commit.seqno`: the rows after that commit.
 
-        `schema` is an id of the history or a `Schema`; if it can no longer be honoured for the columns that
-        are read, `ReaderFencedError` is raised here. `columns` are names of top-level columns. `skipping` is
-        "on", "off" or "audit", and overrides what the session, the table or the store say.
+        `schema` is an id of the history or a `Schema`; if a column that is read no longer fits it,
+        `ReaderFencedError` is raised here. `columns` are names of top-level columns. `skipping` is "on",
+        "off" or "audit", and overrides the settings of the session, the table and the store.
         """
         return Snapshot(
             self._services,
@@ -287,7 +287,7 @@ class Table(TableUpkeep):
         )
 
     def explain(self, where: str, *, parts: bool = False) -> ScanReport:
-        """Report which parts a Spark SQL condition needs now, and with `parts` for each of them why.
+        """Report which parts a Spark SQL condition needs now, and with `parts` why each is read or skipped.
 
         No data file is opened.
         """
@@ -345,12 +345,12 @@ class Table(TableUpkeep):
         return self.snapshot().scan()
 
     def follow(self, spark: SparkSession) -> DataFrame:
-        """Return a DataFrame whose every query reads the rows of its moment, under the schema of now.
+        """Return a DataFrame that follows the table: each new query reads the current rows.
 
-        Spark plans a frame once: the same action on it again gives the rows of the first time, and a query
-        that is made from it, such as `frame.where(…)`, those of its own. If a column that it reads can
-        no longer be honoured, it raises `ReaderFencedError`; where the table holds retractions that is every
-        column, because all of them decide which rows are equal.
+        Its schema is the current one. Spark plans a frame once: the same action on it again gives the rows of
+        the first time, and a new query from it, such as `frame.where(…)`, reads the current rows. If a column
+        that it reads no longer fits, it raises `ReaderFencedError`; if the table holds retractions, this
+        applies to every column, because all of them decide which rows are equal.
         """
         from instar.spark import read_table  # noqa: PLC0415 -- only who needs Spark loads it
 
@@ -367,52 +367,52 @@ class Table(TableUpkeep):
         """Iterate over the updates after a time, until `timeout` seconds pass without one (None: never).
 
         Without `since`, it begins with what comes after this call. `schema` and `columns` are those of
-        `snapshot`; a schema that can no longer be honoured raises `ReaderFencedError` on the next step.
+        `snapshot`; if the schema no longer fits, the next step raises `ReaderFencedError`.
         """
         return Listen(self._services, self._log, since=since, schema=schema, columns=columns, timeout=timeout)
 
     def evolve(self) -> SchemaUpdate:
         """Begin a change of schema: add steps, then `commit()`.
 
-        The steps are for the schema that is the latest now; if another has come when they are committed,
+        The steps apply to the current schema. If somebody else has changed it before the commit,
         `SchemaMismatchError` is raised.
         """
         history = self.state.history
         return SchemaUpdate(history, lambda schema: self._evolve(history.latest_id, schema), self.name)
 
     def compare_and_evolve_schema(self, expected_id: int | None, schema: SchemaLike) -> int:
-        """Make a schema the latest if `expected_id` is, and return its id.
+        """Change the schema if `expected_id` is still the latest, and return the new id.
 
-        A `Schema` is taken by its field ids; every other form is matched by name. The latest schema again
-        changes nothing. After a lost reply the commit is looked for, so a retry finds its own success.
-        If another id is the latest, `SchemaMismatchError` says which; if the schema breaks a rule,
+        A `Schema` is matched by its field ids, every other form by name. Giving the latest schema again
+        changes nothing. After a lost reply the commit is looked up, so a retry finds its own success. If
+        another id is the latest, `SchemaMismatchError` says which; if the schema breaks a rule,
         `IncompatibleSchemaError` has every violation.
         """
         return self._evolve(expected_id, schema)
 
     def configure(self, **options: ConfigValue | Sequence[str] | None) -> None:
-        """Set options of the table, or with None take them back.
+        """Set options of the table; None removes one.
 
         The options are below, under "Table options"; another name or value raises `UsageError`.
         """
         self._log.commit(lambda state: configure(self._log.check_exists(state), options))
 
     def comment(self, text: str | None, column: str | None = None) -> None:
-        """Say what the table is for, or a column or member by its path; with None, take that back.
+        """Comment on the table, or on a column or member by its path; None removes the comment.
 
-        A comment changes nothing else, and stays with its column when this is renamed.
+        A comment changes nothing else, and stays with a column that is renamed.
         """
         self._log.commit(lambda state: comment(self._log.check_exists(state), {column: text}))
 
     @property
     def comments(self) -> dict[str | None, str]:
-        """What was said about columns, by their paths, and under None about the table."""
+        """The comments on columns, by their paths, and under None on the table."""
         return self.state.comments
 
     def history(self, limit: int | None = None) -> list[CommitInfo]:
-        """Return who committed what, and when, newest first. A vacuum cuts off the log, but not this.
+        """Return who committed what, and when, newest first. A vacuum cuts the log, but not this history.
 
-        With a `limit`, at most so many are returned, and no more are read.
+        With a `limit`, at most that many are read and returned.
         """
         if limit is not None and limit < 1:
             raise UsageError(f"limit={limit} commits: ask for one or more, or leave it out for all of them")
@@ -429,11 +429,11 @@ class Table(TableUpkeep):
         return CommitList(found)
 
     def clone(self, name: str) -> Table:
-        """Make another table that holds what this one holds now, its past too, and return it.
+        """Make another table with the same rows and the same history, and return it.
 
-        No file is copied: the clone reads the same files, and what is written to either of them from then on
-        is its own. A vacuum of this table keeps what the clone needs, also after this table was dropped. The
-        cost is that of the metadata. A name that a table has raises `TableExistsError`.
+        No file is copied: the clone reads the same files, and later writes to one table do not change the
+        other. A vacuum of this table keeps what the clone needs, even after this table was dropped. Only
+        metadata is written. If a table has the name already, `TableExistsError` is raised.
         """
         return Table(self._services, clone_table(self._services, self._log, name))
 
@@ -457,7 +457,7 @@ class Table(TableUpkeep):
         return Schema(match_by_name(state.history.latest.fields, as_schema(schema).fields, ids))
 
     def __arrow_c_stream__(self, requested_schema: object | None = None) -> object:
-        """Hand the rows of now to whatever reads Arrow streams: `snapshot()` does the same."""
+        """Give the current rows to any reader of Arrow streams: `snapshot()` does the same."""
         return self.snapshot().__arrow_c_stream__(requested_schema)
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What keeps a table in shape: compaction, retention, vacuum, purge, and what can be told of its parts.
+"""Maintenance of one table: compaction, retention, vacuum, purge, and the state of its parts.
 
 `Table` has these calls from `TableUpkeep`. Rows are read and written in `table.py`.
 """
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 __all__ = ["GRACE_MS", "TableUpkeep", "rewriter"]
 
 GRACE_MS: Final = 24 * 60 * 60 * 1000
-"""What a vacuum leaves alone unless told otherwise: everything younger than a day."""
+"""The default grace period of a vacuum: it keeps everything younger than a day."""
 
 
 @checked_methods
@@ -63,13 +63,13 @@ class TableUpkeep(ABC):
         full: bool = False,
         tell: Callable[[int, int], None] | None = None,
     ) -> CompactionReport:
-        """Rewrite parts so that queries have less to open: small ones together, overlapping ones in order.
+        """Rewrite parts (Parquet files) so that queries open fewer: merge small ones, sort overlapping ones.
 
-        Nobody notices: every read as of any time from `since` on gives the same rows. What is worth it is
-        chosen by `instar compact --dry-run`'s plan, which writes a row about log2(n) times in its life; with
-        `full`, everything that is not ideal is rewritten. Rows come under the latest schema of the moment of
-        the call. Others can keep writing. With a session the work is done by its executors; without, in
-        this process, in bounded memory. `tell` hears how many bytes are done, of how many.
+        Readers do not notice: every read as of any time from `since` on gives the same rows. By default, a
+        row is rewritten about log2(n) times in its life; `plan_compaction` shows the plan. With `full`,
+        everything that is not ideal is rewritten. Rows get the latest schema at the time of the call. Others
+        can keep writing. With a session, its executors do the work; without, this process does, in bounded
+        memory. `tell` gets how many bytes are done, and how many there are.
         """
         rewrite, lanes = rewriter(spark)
         place = self._services.blob.url
@@ -110,9 +110,9 @@ class TableUpkeep(ABC):
     def forecast(self, filters: Sequence[str] | None = None) -> list[FilterForecast]:
         """Return how many parts conditions open now, and about how many after `compact(full=True)`.
 
-        Without `filters`, they are the last that were asked of the table: at most 16, on Spark or in process,
-        here or by others whose stores have been closed since. What comes after is worked out from a sample of
-        the rows, which are laid out as the compaction would do it.
+        Without `filters`, they are the last conditions of queries: at most 16, on Spark or in process, here
+        or of others whose stores have been closed since. The second number is estimated from a sample of the
+        rows, which are laid out as the compaction would do it.
         """
         with self._log.pinned() as state:
             if filters is None:
@@ -131,7 +131,7 @@ class TableUpkeep(ABC):
     def unbounded(self) -> list[str]:
         """Return the columns whose bounds are not known in some part: filters on them skip nothing there.
 
-        Parts of very wide tables have room for the statistics of their first columns, and of those of
+        Parts of very wide tables have room only for the statistics of their first columns, and of those of
         `order_by`, `key`, `cluster_by` and the option `stats`. Lists and maps never have bounds, and are not
         named.
         """
@@ -141,10 +141,10 @@ class TableUpkeep(ABC):
     def is_ordered(self, columns: Sequence[str]) -> bool:
         """Whether the rows can be read sorted by some columns in a single pass, part after part.
 
-        That is so if the columns are the first that `order_by` names, no change of schema has broken the
-        order of old parts, and no two parts overlap. It is answered from metadata, and the answer may be no
-        for rows that are in order by chance. `compact(full=True)` restores the order. A path such as `"s.a"`
-        names a member of a struct.
+        This is so if the columns are the first ones of `order_by`, no change of schema has broken the order
+        of old parts, and no two parts overlap. The answer comes from metadata, and may be False for rows that
+        are in order by chance. `compact(full=True)` restores the order. A path such as `"s.a"` names a member
+        of a struct.
         """
         if not columns:
             raise UsageError("is_ordered needs a column: name those that the rows should be sorted by")
@@ -161,13 +161,13 @@ class TableUpkeep(ABC):
         adopted: str = "keep",
         grace_ms: int = 0,
     ) -> PurgeReport:
-        """Make dropped columns and deleted rows leave the bytes, and say which files held them.
+        """Remove dropped columns and deleted rows from the files, and say which files held them.
 
         `columns` are paths of columns that have been dropped. The rows for which `where` is true are deleted.
         Every part that holds either, retracted or not, is rewritten; earlier times can no longer be read; and
         files that nothing needs are deleted. With `adopted="delete"`, adopted files that held them are
         deleted too. Files that somebody is reading stay, and so do those younger than `grace_ms`: the report
-        names them in `kept`, and another purge or vacuum takes them later.
+        names them in `kept`, and another purge or vacuum deletes them later.
         """
         if not columns and where is None:
             raise UsageError(
@@ -190,26 +190,26 @@ class TableUpkeep(ABC):
     def analyze(self, *, tell: Callable[[int, int], None] | None = None) -> AnalysisReport:
         """Read adopted files once, and keep statistics of them, so that queries can skip them.
 
-        Until then they are skipped only by what their paths and the trustworthy part of their footers tell.
-        `tell` hears how many bytes are done, of how many.
+        Until then, only the values in their paths and the bounds in their footers that can be trusted are
+        used. `tell` gets how many bytes are done, and how many there are.
         """
         return analyze_table(self._services, self._log, tell=tell)
 
     def retain(self, *, dry_run: bool = False) -> RetentionReport:
-        """Give up history that is older than the option `retention` allows; by default, a week.
+        """Remove history that is older than the option `retention` allows; by default, a week.
 
-        `since` moves, and earlier times cannot be read any more. Compaction may then leave out rows that were
-        deleted before it. Readers keep what they hold. Tables whose times are not those of the clock keep all
+        `since`, the earliest time that can be read, moves forward. Compaction may then leave out rows that
+        were deleted before it. Open snapshots stay readable. Tables whose rows bring their own times keep all
         of their history; the report says so. With `dry_run`, only the report is made.
         """
         return retain_table(self._services, self._log, dry_run=dry_run, hold=holding(self._services))
 
     def vacuum(self, *, grace_ms: int = GRACE_MS, dry_run: bool = False) -> VacuumReport:
-        """Delete what nothing can reach any more and is older than the grace period, in milliseconds.
+        """Delete files that nothing needs and that are older than the grace period, in milliseconds.
 
-        That is what writes left that never committed, what newer rollups have replaced, and old entries of
-        the log. Readers and writers are not disturbed. With `dry_run`, only the report is made, of what
-        can go as things stand: a real one may first write a rollup that replaces others, and take these too.
+        These are files of writes that never committed, metadata that newer metadata has replaced, and old
+        entries of the log. Readers and writers are not disturbed. With `dry_run`, only the report is made, of
+        what could be deleted now: a real vacuum may first write new metadata, and so delete more.
         """
         if not dry_run:
             check_clock(self._services)
@@ -229,7 +229,7 @@ class TableUpkeep(ABC):
 
 
 def rewriter(spark: SparkSession | None) -> tuple[Callable[[Work], Iterable[Output]], int]:
-    """Return what rewrites parts, here or on executors, and how many jobs it can do at once."""
+    """Return the function that rewrites parts, here or on executors, and how many jobs run at once."""
     if spark is None:
         return rewrite_parts, 1
     from instar.spark import rewrite_on  # noqa: PLC0415 -- only who needs Spark loads it

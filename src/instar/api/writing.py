@@ -39,12 +39,12 @@ Data = Any
 
 
 class Commit(NamedTuple):
-    """What a write came to: the version it made, its time, its schema, and how many updates it has."""
+    """The result of a write: its version, its time, its schema, and how many updates it has."""
 
     seqno: int
     """The version of the table that it made."""
     ts: int
-    """Its time: a snapshot as of it has the rows, and listening since it begins after them."""
+    """Its time: a snapshot as of it has the rows, and `listen(since=ts)` begins after them."""
     schema_id: int
     """The schema that it was written under."""
     rows: int
@@ -81,7 +81,7 @@ def upsert_data(services: Services, log: TableLog, data: Data, evolution: Evolut
 
 
 def overwrite_data(services: Services, log: TableLog, data: Data, where: str | None) -> Commit:
-    """Put rows in the place of others."""
+    """Replace rows by others."""
 
     def write() -> Committed:
         if is_spark_frame(data):
@@ -101,7 +101,7 @@ def report_commit(
     token: str | None = None,
     data: Data = None,
 ) -> Commit:
-    """Write, and let OpenLineage know if somebody wants to hear of it."""
+    """Write, and report it through OpenLineage if that is configured."""
     location = services.blob.url
     with reported(operation, location, log.name) as run:
         if run.wanted:
@@ -134,7 +134,7 @@ def inputs_of(data: Data, *, by_name: bool = True) -> list[RunInput]:
 
 
 def as_commit(committed: Committed, token: str | None = None) -> Commit:
-    """Return what a commit came to; of a repeated token, what it came to the first time."""
+    """Return the result of a commit; for a repeated token, that of the first time."""
     state, entry = committed
     if entry is None:
         record = None if token is None else state.find_token(token)

@@ -1,4 +1,4 @@
-"""`instar adopt` and `instar analyze`: Parquet files of others become part of a table, where they lie."""
+"""`instar adopt` and `instar analyze`: existing Parquet files become part of a table without a copy."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def adopt(
 ) -> None:
     """Make existing Parquet files part of a table without copying them.
 
-    Files are read where they are, by the names of their columns, and never moved or deleted. Columns that
-    paths tell, such as day=2026-11-15, count too. Adopting a directory again takes only what is new.
+    Files are read where they are, and never moved or deleted. Columns are matched by name; a value in a path,
+    such as day=2026-11-15, is a column too. Adopting a directory again takes only new files.
 
     Examples:
 
@@ -85,7 +85,7 @@ def analyze(
 ) -> None:
     """Read adopted files once and keep statistics of them, so that queries can skip them.
 
-    Until then they are skipped only by what their paths and the trustworthy part of their footers tell.
+    Until then, only the values in their paths and the bounds in their footers that can be trusted are used.
 
     Examples:
 

@@ -16,7 +16,7 @@ __all__ = ["annotate"]
 def annotate(given: str, includes: Sequence[Path], version: Version, judgement: Judgement) -> Iterator[str]:
     """Yield a command for each difference that is not safe: an error for wire and query, else a warning.
 
-    It points at the file that was given, or at the one of those that it imports where the change is.
+    It points at the file that was given, or at the imported file that has the change.
     """
     lines: dict[str, tuple[str, int]] = getattr(version, "lines", {})
     for difference in judgement.differences:
@@ -38,7 +38,7 @@ def annotate(given: str, includes: Sequence[Path], version: Version, judgement: 
 
 
 def _place(given: str, folders: Sequence[Path], found: tuple[str, int] | None) -> dict[str, str]:
-    """Say where something is; text that was given as it is has no place."""
+    """Say where something is; a schema that was given as text has no file."""
     if found is not None:
         name, line = found
         file = next((path for folder in folders if (path := folder / name).is_file()), None)
@@ -48,7 +48,7 @@ def _place(given: str, folders: Sequence[Path], found: tuple[str, int] | None) -
 
 
 def _find(path: str, lines: dict[str, tuple[str, int]]) -> tuple[str, int] | None:
-    """Return the file and the line of the nearest thing around that is still there."""
+    """Return the file and the line of the nearest enclosing element that still exists."""
     while path:
         if path in lines:
             return lines[path]

@@ -206,7 +206,7 @@ def _run(arguments: list[str]) -> int:
 
 
 def _fail(error: Exception, *, as_json: bool) -> int:
-    """Admit what nobody has thought of."""
+    """Report an unexpected error, which is a bug."""
     if os.environ.get("INSTAR_DEBUG"):
         raise error
     text = f"{type(error).__name__}: {error}. This is a bug in instar; INSTAR_DEBUG=1 shows where."

@@ -39,7 +39,7 @@ class Checked(NamedTuple):
     judgement: Judgement
 
     def compatible(self, *, strict: bool) -> bool:
-        """Whether the wire and queries are safe, and also the meaning if that counts."""
+        """Whether the wire and queries are safe, and with --strict also the meaning."""
         judged = self.judgement
         return judged.wire_safe and judged.query_compatible and (judged.keeps_meaning or not strict)
 
@@ -70,7 +70,7 @@ def check(  # noqa: PLR0913 -- one option for each way to compare
         typer.Option("--include", "-I", help="A folder that .proto files import from. Repeatable."),
     ] = None,
     message: Annotated[
-        str | None, typer.Option(help="The message whose records are kept; all of the file without.")
+        str | None, typer.Option(help="The message whose records are kept; by default all of the file.")
     ] = None,
     format_: Annotated[
         str | None,
@@ -86,13 +86,14 @@ def check(  # noqa: PLR0913 -- one option for each way to compare
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say whether a new version of a schema is safe for records, for queries, and for what names mean.
+    """Say whether a new version of a schema is safe for records, for queries, and for the meaning of names.
 
     *wire*: every record written under OLD is read under NEW with the same values. *query*: one Spark query
-    runs over tables of both. *meaning*: names and values go on meaning the same; it warns, unless --strict.
+    runs over tables of both. *meaning*: names and values still mean the same; otherwise it only warns, unless
+    --strict is given.
 
-    Each change is safe, conditional (on something that schemas do not tell) or unsafe. Exits with 0 if wire
-    and query are safe, and with 1 if they are not, or if that is not certain.
+    Each change is safe, unsafe, or conditional: it depends on something that schemas do not say. Exits with 0
+    if wire and query are safe, and with 1 if not, or if that is not certain.
 
     Examples:
 
@@ -170,7 +171,7 @@ def _checks_against(
 
 
 def _find_store(against: str, consensus: str | None) -> tuple[Store, str]:
-    """Split STORE/STREAM, both of which may have slashes, where there is a store."""
+    """Split STORE/STREAM, which may both contain slashes, at the folder that is a store."""
     steps = against.rstrip("/").split("/")
     for at in range(len(steps) - 1, 0, -1):
         location, name = "/".join(steps[:at]), "/".join(steps[at:])
@@ -251,7 +252,7 @@ def _level(ruling: Ruling | None) -> Text:
 
 
 def _why(difference: Difference) -> str:
-    """Return the reasons of what is not safe, or else one reason why all is."""
+    """Return the reasons of what is not safe; if all is safe, one reason why."""
     rulings = [it for it in (difference.wire, difference.query, difference.semantic) if it is not None]
     wanted = [it.reason for it in rulings if it.level.value != "safe"] or [
         rulings[0].reason if rulings else ""

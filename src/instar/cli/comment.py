@@ -15,7 +15,7 @@ __all__ = ["comment"]
 def comment(
     table: TableArgument,
     text: Annotated[
-        str | None, typer.Argument(help="What it is for; an empty text takes the comment back.")
+        str | None, typer.Argument(help="What it is for; an empty text removes the comment.")
     ] = None,
     *,
     column: Annotated[
@@ -25,7 +25,7 @@ def comment(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what a table or a column is for, or without a text show what was said.
+    """Comment on a table or a column, or without a text show the comments.
 
     Examples:
 
@@ -46,9 +46,9 @@ def comment(
         print_json({"table": table, "comment": about, "columns": comments})
     elif text is not None:
         what = table if column is None else f"{column} of {table}"
-        console().print(f"Commented {what}" if text else f"Took the comment on {what} back", soft_wrap=True)
+        console().print(f"Commented {what}" if text else f"Removed the comment on {what}", soft_wrap=True)
     elif about is None and not comments:
-        console().print("Nothing was said about it", soft_wrap=True)
+        console().print("There are no comments", soft_wrap=True)
     else:
         lines = [] if about is None else [(table, about)]
         print_table(("what", "comment"), [*lines, *((str(name), said) for name, said in comments.items())])

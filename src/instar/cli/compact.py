@@ -30,10 +30,10 @@ def compact(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Merge small parts, put overlapping ones in order, and bring old ones to the latest schema.
+    """Merge small parts, sort overlapping ones, and bring old ones to the latest schema.
 
-    Readers and writers may go on meanwhile, and no reader can notice: rows as of any time stay the same. The
-    old files stay until a vacuum finds that nobody needs them any more.
+    A part is one Parquet file of a table. Readers and writers may continue meanwhile, and no reader can
+    notice: rows as of any time stay the same. The old files stay until a vacuum finds that nobody needs them.
 
     Examples:
 
@@ -62,7 +62,7 @@ def compact(
     )
     if report.overtaken:
         console().print(
-            f"{format_count(report.overtaken, 'job')} gave way to others that changed the same parts."
+            f"{format_count(report.overtaken, 'job')} did nothing, because others changed the same parts."
         )
 
 

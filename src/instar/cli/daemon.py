@@ -1,4 +1,4 @@
-"""What commands share that run until they are told to stop: how they hear it, and the counters they serve."""
+"""What long-running commands share: how they are told to stop, and the counters that they serve."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def serve_metrics(port: int | None) -> None:
 
 @contextmanager
 def stopping() -> Iterator[Event]:
-    """Return what is set by SIGTERM, or by an interrupt: a second interrupt ends at once."""
+    """Return an event that SIGTERM or an interrupt sets: a second interrupt ends at once."""
     stop = Event()
 
     def handle(number: int, _: object) -> None:

@@ -30,7 +30,7 @@ _CLICKS = "user string not null, at timestamp not null, n int"
 
 
 class _Story:
-    """What is told: to people as it happens, to programs as JSON at the end."""
+    """What the demo prints: for people as it happens, for programs as JSON at the end."""
 
     def __init__(self, *, quiet: bool) -> None:
         self.chapters: list[dict[str, Any]] = []
@@ -42,7 +42,7 @@ class _Story:
         self._print(Text(f"\n{len(self.chapters)}. {title}\n", "bold"))
 
     def say(self, text: str | Text) -> None:
-        """Tell something in words."""
+        """Print something in words."""
         self._found(str(text))
         self._print(text)
 
@@ -57,7 +57,7 @@ class _Story:
             print_table(names, texts)
 
     def expect(self, kind: type[InstarError], call: Callable[[], object]) -> None:
-        """Show the error that a call raises; a demo in which it does not is broken."""
+        """Show the error that a call raises; the demo is broken if it raises none."""
         try:
             call()
         except kind as error:
@@ -81,7 +81,7 @@ def demo(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell the story of one table on Spark, and of a stream of tables that converge on one schema."""
+    """Show one table on Spark, and a stream of tables that converge on one schema."""
     story = _Story(quiet=as_json)
     with tempfile.TemporaryDirectory() as temporary:
         with working("starting Spark"):

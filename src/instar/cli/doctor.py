@@ -36,7 +36,7 @@ def doctor(
     ] = True,
     as_json: JsonOption = False,
 ) -> None:
-    """Examine this machine, its Spark and a store, and say what to do about what is wrong.
+    """Examine this machine, its Spark and a store, and say how to fix what is wrong.
 
     In a store, one object is written below `probes/` and deleted again. The exit code is 1 if something is
     wrong, and 0 if there are only warnings.

@@ -1,4 +1,4 @@
-"""Where the command begins: an interruption while everything else is still being loaded is no traceback."""
+"""Where the command begins: interrupting it while it loads gives no traceback."""
 
 from __future__ import annotations
 

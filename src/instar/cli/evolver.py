@@ -35,7 +35,8 @@ StreamsArgument = Annotated[
 ]
 
 AlwaysOption = Annotated[
-    bool, typer.Option("--always", help="Stamp tables even if no query over a range would notice.")
+    bool,
+    typer.Option("--always", help="Also bring tables to the version whose change no query would notice."),
 ]
 
 
@@ -44,7 +45,7 @@ ShareOption = Annotated[
     typer.Option(
         min=0.01,
         max=1,
-        help="The part of the time that it works; it rests between batches, because writers need the disk.",
+        help="The share of the time that it works; it pauses between batches, for writers need the disk.",
     ),
 ]
 
@@ -59,7 +60,7 @@ def once(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Do all that is due now, and report it.
+    """Do everything that is due now, and report it.
 
     A table that fails does not stop the others: it is tried again later. Exits with 1 if any failed.
 
@@ -89,11 +90,11 @@ def run(  # noqa: PLR0913 -- each is an option of the command
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Run until it is interrupted or gets SIGTERM: then the step at hand is finished, and others may lead.
+    """Run until it is interrupted or gets SIGTERM: then it finishes the current step, and others may lead.
 
-    Any number may run: one leads each stream, and the others stand by.
-    Looking at a stream that has converged costs two reads, however many tables it has. If a look fails that
-    is not the first, its error is printed, and the next one comes as always.
+    Several may run: one leads each stream, and the others wait. Looking at a stream whose tables are all up
+    to date costs two reads, however many tables it has. If a look after the first fails, its error is
+    printed, and the next one comes as usual.
 
     Example:
 
@@ -128,7 +129,7 @@ def status(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show where the evolver stands with each stream, who leads, and what has failed.
+    """Show the evolver's progress on each stream, who leads, and what has failed.
 
     Example:
 
@@ -192,7 +193,7 @@ def explain(
 
 
 def _status_in_words(fact: dict[str, object]) -> str:
-    """Say where the evolver stands with a stream, on two lines that fit a terminal."""
+    """Say how far the evolver is with a stream, on two lines that fit a terminal."""
     leader = "" if fact["leader"] == "-" else f", led by {fact['leader']}"
     return (
         f"{fact['stream']} is at {fact['max_version']}, next pass: {fact['next']}\n"
@@ -208,7 +209,7 @@ def _in_words(action: Action, evolution: EvolverState) -> str:
         case Rest(until=until):
             return f"nothing to do until {_moment(until)}"
         case Walk(retargeted=True):
-            return "the version was raised in the middle of a pass, which begins anew"
+            return "the version was raised in the middle of a pass, which starts again"
         case Walk():
             return "a pass is due"
     return f"a pass is going on, {format_count(evolution.waiting, 'table waits', 'tables wait')}"
@@ -266,7 +267,7 @@ def _print_report(report: PassReport, *, as_json: bool) -> None:
 
 @contextmanager
 def _progress() -> Iterator[Callable[[str, EvolverState], None]]:
-    """Show how many tables of each stream have had their turn."""
+    """Show how many tables of each stream are done."""
     with progress_bars("tables") as bars:
 
         def tell(stream: str, evolution: EvolverState) -> None:

@@ -37,7 +37,7 @@ def explain(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Tell which parts a condition needs, from statistics alone; no data file is opened.
+    """Tell which parts (Parquet files) a condition needs, from statistics alone; no data file is opened.
 
     Examples:
 
@@ -61,7 +61,7 @@ def explain(
 
 
 def _unbounded(table: Table, schema: Schema, where: str) -> list[str]:
-    """Return the columns of a condition that some parts have no bounds of."""
+    """Return the columns of a condition that have no bounds in some parts."""
     from instar.schema import parse_path  # noqa: PLC0415 -- slow
     from instar.skipping.sql import columns_mentioned  # noqa: PLC0415 -- slow
 

@@ -27,7 +27,7 @@ def readable(command: Any) -> Any:  # noqa: ANN401 -- Typer keeps the classes of
 
 
 def _shown_type(parameter: Any, ctx: Any) -> str:  # noqa: ANN401, ARG001 -- of Typer's, as above
-    """Return what stands beside an option for the value that it takes."""
+    """Return the word that stands for the value of an option."""
     if parameter.param_type_name == "argument" or parameter.is_flag:
         return ""
     if parameter.metavar is not None:

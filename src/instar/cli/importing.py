@@ -49,7 +49,7 @@ FormerOption = Annotated[
 ]
 DelimiterOption = Annotated[
     str | None,
-    typer.Option(help="What separates the values of CSV; \\t is a tab. A comma, but a tab in files *.tsv."),
+    typer.Option(help="The delimiter of CSV; \\t is a tab. By default a comma, and a tab in *.tsv files."),
 ]
 NullOption = Annotated[
     list[str] | None,
@@ -81,7 +81,7 @@ def import_files(  # noqa: PLR0913 -- options of a command
     ] = None,
     discard_dropped: Annotated[
         bool,
-        typer.Option("--discard-dropped", help="With --schema, let values of columns go that were dropped."),
+        typer.Option("--discard-dropped", help="With --schema, discard values of columns that were dropped."),
     ] = False,
     token: Annotated[
         str | None,
@@ -96,10 +96,10 @@ def import_files(  # noqa: PLR0913 -- options of a command
 ) -> None:
     """Append the rows of Parquet, CSV, JSON or Arrow files to a table, in one commit.
 
-    CSV has a header, JSON one object a line. Values of text take the types of the table's columns; one that
-    does not fit stops the import, and nothing is committed. Other columns of CSV are what all their values
-    are written as; times without a zone are in UTC. An empty value is null, and so is NA, NULL or the like,
-    but in columns of text. Files of this machine are read in process, Parquet up to 512 MiB and JSON up to
+    CSV has a header, JSON one object a line. Values of text take the types of the table's columns; if one
+    does not fit, the import stops and nothing is committed. The types of new CSV columns are guessed from all
+    their values; times without a zone are in UTC. An empty value is null, and so are NA, NULL and the like,
+    except in text columns. Files of this machine are read in process, Parquet up to 512 MiB and JSON up to
     64 MiB; Spark reads larger ones, and those below directories such as day=1.
 
     Examples:
@@ -149,7 +149,7 @@ def upsert_files(  # noqa: PLR0913 -- options of a command
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Add the rows of files to a table with a key, in place of those that have the same key.
+    """Add the rows of files to a table with a key, and replace rows that have the same key.
 
     A row of a file is a whole row: columns that it leaves out become null. Files are read as by import.
 
@@ -173,7 +173,7 @@ def upsert_files(  # noqa: PLR0913 -- options of a command
 
 
 class _Given(NamedTuple):
-    """What a user has said about files."""
+    """The options of a user about files."""
 
     paths: list[str]
     kind: Format | None
@@ -195,7 +195,7 @@ class _Given(NamedTuple):
 
 
 class _Write:
-    """One write of files to a table, which is made if it was not there, and goes again if it fails."""
+    """One write of files to a table, which is created if it is missing, and dropped again if that fails."""
 
     def __init__(
         self,
@@ -216,7 +216,7 @@ class _Write:
         doing: str,
         schema_id: int | None = None,
     ) -> dict[str, Any]:
-        """Read and write, and return what there is to say about it."""
+        """Read and write, and return a report."""
         from instar.cli.sources import Files, chosen_format, open_files  # noqa: PLC0415 -- slow
         from instar.schema import format_path  # noqa: PLC0415 -- slow
         from instar.table.write.upsert import key_paths  # noqa: PLC0415 -- slow

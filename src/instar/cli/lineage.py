@@ -1,4 +1,4 @@
-"""`instar lineage`: look after the lineage database."""
+"""`instar lineage`: maintain the lineage database."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from instar.errors import MissingExtraError
 
 __all__ = ["DatabaseOption", "app", "require_lineage"]
 
-app = typer.Typer(name="lineage", help="Look after the lineage database.", no_args_is_help=True)
+app = typer.Typer(name="lineage", help="Maintain the lineage database.", no_args_is_help=True)
 
 DatabaseOption = Annotated[
     str,
@@ -26,7 +26,7 @@ DatabaseOption = Annotated[
 
 
 def require_lineage() -> None:
-    """Raise with the name of the extra if what lineage needs is not installed."""
+    """Raise an error that names the extra if a package for lineage is not installed."""
     if any(find_spec(name) is None for name in ("alembic", "sqlalchemy", "starlette", "uvicorn")):
         raise MissingExtraError("lineage")
 
@@ -40,7 +40,7 @@ def retire(
 ) -> None:
     """Delete dataset versions that were superseded long ago, and then what only they referred to.
 
-    The current version of a dataset always stays. The service may run meanwhile: rows go a few at a time.
+    The current version of a dataset always stays. The service may run meanwhile.
 
     Examples:
 

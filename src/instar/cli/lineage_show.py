@@ -48,7 +48,7 @@ def show(
 def _print(start: str, heading: str, steps: list[Json]) -> None:
     name = start.partition(":")[2]
     if not steps:
-        console().print(f"{name} {heading} nothing that is known.")
+        console().print(f"{name} {heading} nothing known.")
         return
     root = Tree(f"{name} {heading}")
     places = {start: root}

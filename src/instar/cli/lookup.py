@@ -27,7 +27,7 @@ __all__ = ["lookup"]
 def lookup(  # noqa: PLR0913 -- options of a command
     table: TableArgument,
     key: Annotated[
-        list[str], typer.Argument(metavar="COLUMN=VALUE...", help="What the rows have: country=de id=7")
+        list[str], typer.Argument(metavar="COLUMN=VALUE...", help="The values to look for: country=de id=7")
     ],
     *,
     column: Annotated[list[str] | None, typer.Option(help="Show only this column. Repeatable.")] = None,
@@ -41,8 +41,8 @@ def lookup(  # noqa: PLR0913 -- options of a command
 ) -> None:
     """Show the rows that have some values, without starting Spark.
 
-    Any columns can be asked for, of the table's key or not. Of a table that is sorted by them, one part is
-    opened. Dates and times are written as 2026-11-15 and 2026-11-15T12:00:00, in UTC unless they say a zone.
+    Any columns can be used, not only the table's key. If the table is sorted by them, one part (Parquet file)
+    is opened. Write dates and times as 2026-11-15 and 2026-11-15T12:00:00; without a zone they are in UTC.
 
     Examples:
 

@@ -36,18 +36,18 @@ def maintain(
     grace: Annotated[str, typer.Option(help="Vacuum only what is older: 30m, 24h.")] = "24h",
     metrics_port: MetricsPortOption = None,
     rounds: Annotated[
-        int | None, typer.Option(min=1, help="With --period, end after so many passes.")
+        int | None, typer.Option(min=1, help="With --period, stop after this many passes.")
     ] = None,
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Let history go, compact and vacuum every table of the store.
+    """Apply retention to every table of the store, compact it and vacuum it.
 
-    A table that fails does not stop the others; once, the exit code is then 1. With --period it runs until it
-    is interrupted or gets SIGTERM: then what is being rewritten is finished first. If a pass fails, but not
-    the first, its error is printed, and the next one comes as always. Any number may run: one leads, and the
-    others stand by.
+    A table that fails does not stop the others, but the exit code is then 1. With --period it runs until it
+    is interrupted or gets SIGTERM; then it finishes the current rewrite first. If a pass after the first
+    fails, its error is printed, and the next one comes as usual. Several may run: one leads, and the others
+    wait.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""`instar drop`, `undrop`, `rename`, `clone`: which tables there are, and what they are called."""
+"""`instar drop`, `undrop`, `rename`, `clone`: which tables exist, and their names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def drop(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """End a table. Its name is free at once; its files go with a vacuum, a day later or as --grace says.
+    """Drop a table. Its name is free at once; a vacuum deletes its files after its grace period, a day.
 
     Until then, and as long as no other table has the name, `instar undrop` brings it back.
     """
@@ -76,7 +76,7 @@ def rename(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Give a table another name. Nothing is moved, and its readers and writers go on.
+    """Give a table another name. No file is moved, and its readers and writers continue.
 
     Examples:
 
@@ -101,9 +101,9 @@ def clone(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make another table that holds the same rows and the same past, without copying files.
+    """Make another table with the same rows and the same history, without copying files.
 
-    What is written to either of them from then on is its own.
+    Later writes to one of the tables do not change the other.
 
     Example:
 

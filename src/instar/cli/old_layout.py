@@ -28,10 +28,10 @@ def backfill(
     ] = 200,
     as_json: JsonOption = False,
 ) -> None:
-    """Convert dataset versions of the old layout, and check that both layouts say the same.
+    """Convert dataset versions of the old layout, and check that both layouts agree.
 
     Works on an early database of instar and on one of Marquez 0.48 or newer. The service may
-    run meanwhile. A backfill that was interrupted goes on where it was.
+    run meanwhile. An interrupted backfill continues where it was.
 
     Examples:
 
@@ -55,7 +55,7 @@ def cleanup(
     ] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Check once more that both layouts say the same, and drop the old one.
+    """Check once more that both layouts agree, and drop the old one.
 
     Examples:
 
@@ -72,7 +72,7 @@ def cleanup(
 
 @app.command()
 def status(*, db: DatabaseOption = "sqlite:///lineage.db", as_json: JsonOption = False) -> None:
-    """Tell how far the move from the old layout has come.
+    """Show the progress of the move from the old layout.
 
     Examples:
 

@@ -35,9 +35,9 @@ def optimize(
 ) -> None:
     """Rewrite everything that is not ideal, and say how many parts filters open before and after.
 
-    It is `instar compact --full` with an eye on the conditions that are asked: those of --filter, or else the
-    last that queries have asked. With --dry-run, what comes after is worked out from a sample of the rows, so
-    it is about right; without, it is counted.
+    It is `instar compact --full` with a report for conditions: those of --filter, or else the last conditions
+    of queries. A part is one Parquet file. With --dry-run, the numbers after are estimated from a sample of
+    the rows; without, they are counted.
 
     Examples:
 

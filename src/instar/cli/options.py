@@ -1,4 +1,4 @@
-"""Options that many commands share, and what they stand for."""
+"""Options that many commands share, and what they mean."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ YesOption = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")]
 
 
 def complete_table(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the tables whose names begin as what is typed; of a store that cannot be read, none."""
+    """Return the tables whose names begin with the text; none if the store cannot be read."""
     given = ctx.params.get("store") or os.environ.get("INSTAR_STORE") or "."
     consensus = ctx.params.get("consensus") or os.environ.get("INSTAR_CONSENSUS")
     try:
@@ -84,16 +84,16 @@ TableArgument = Annotated[
 
 
 def open_store(location: str, consensus: str | None) -> Store:
-    """Open a store that must be there."""
+    """Open a store that must exist."""
     return instar.open(location, consensus=consensus, create=False)
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Ask before something that is not easily undone; where nobody can answer, --yes has to be said."""
+    """Ask before something that is not easily undone; without a terminal, --yes is required."""
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError(f"{question} Nobody can answer here: add --yes")
+        raise UsageError(f"{question} There is no terminal to ask on: add --yes")
     typer.confirm(question, abort=True, err=True)
 
 
@@ -104,6 +104,6 @@ def snapshot_at(
     schema: int | None = None,
     columns: list[str] | None = None,
 ) -> Snapshot:
-    """Return the rows of a table as of a time; of one that ends before it, all of them."""
+    """Return the rows of a table as of a time; if it has not changed since, all of them."""
     time = None if as_of is None or as_of >= table.upper else as_of
     return table.snapshot(as_of=time, version=version, schema=schema, columns=columns)

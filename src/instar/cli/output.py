@@ -38,7 +38,7 @@ _PIPED_WIDTH = 1_000_000  # nothing is cut or folded for programs
 
 
 class OutputError(Exception):
-    """The standard output takes nothing more; `hung_up` if whoever read it has seen enough."""
+    """The standard output accepts nothing more; `hung_up` if its reader has closed it."""
 
     def __init__(self, why: str, *, hung_up: bool = False) -> None:
         self.hung_up = hung_up
@@ -61,7 +61,7 @@ class _Stdout(io.FileIO):
 def open_output() -> Iterator[TextIO]:
     """Let everything that is printed meanwhile either arrive or end in an `OutputError`.
 
-    What the encoding cannot say becomes a question mark.
+    Characters that the encoding lacks become question marks.
     """
     given = sys.stdout
     if given is None:  # closed by whoever started this process
@@ -84,22 +84,22 @@ def open_output() -> Iterator[TextIO]:
 
 
 def console() -> Console:
-    """Return the console for answers: as wide as the terminal, or as the answer where it is piped.
+    """Return the console for answers: as wide as the terminal, or as the answer if it is piped.
 
-    What is printed is text of users, in which nothing is markup.
+    It prints text of users, so nothing in it is markup.
     """
     piped = not sys.stdout.isatty()
     return Console(width=_PIPED_WIDTH if piped else None, highlight=False, markup=False, emoji=False)
 
 
 def stderr_console() -> Console:
-    """Return the console for everything else: errors, and what goes on meanwhile."""
+    """Return the console for everything else: errors and progress."""
     return Console(stderr=True, highlight=False, markup=False, emoji=False)
 
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show on a terminal that something is going on; say nothing when piped."""
+    """Show on a terminal that something is running; print nothing when piped."""
     terminal = stderr_console()
     if not terminal.is_terminal:
         yield

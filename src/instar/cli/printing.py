@@ -1,4 +1,4 @@
-"""Rows of tables as they are printed: to people what fits their terminal, to programs every value."""
+"""How rows of tables are printed: for people what fits the terminal, for programs every value."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def chosen_shape(*, as_json: bool, ndjson: bool = False, csv: bool = False, vert
     asked = {Shape.JSON: as_json, Shape.NDJSON: ndjson, Shape.CSV: csv, Shape.VERTICAL: vertical}
     chosen = [shape for shape, wanted in asked.items() if wanted]
     if len(chosen) > 1:
-        raise UsageError(f"say only one of {', '.join(f'--{shape}' for shape in chosen)}")
+        raise UsageError(f"give only one of {', '.join(f'--{shape}' for shape in chosen)}")
     return chosen[0] if chosen else Shape.TABLE
 
 

@@ -1,4 +1,4 @@
-"""How long work shows how far it has come: a bar on a terminal for each thing that is going on."""
+"""Progress of long work: a bar on a terminal for each thing that is running."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def progress_bars(things: str | None = None) -> Iterator[Tell | None]:
 
 @contextmanager
 def progress(what: str, *, things: str | None = None) -> Iterator[Callable[[int, int | None], None]]:
-    """Show one bar on a terminal, as whoever works tells what is done; say nothing when piped."""
+    """Show one bar on a terminal, which the worker updates; print nothing when piped."""
     with progress_bars(things) as tell:
         if tell is None:
             yield lambda _, __: None

@@ -1,4 +1,4 @@
-"""`instar purge`: dropped columns and deleted rows leave the bytes."""
+"""`instar purge`: remove dropped columns and deleted rows from the files."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def purge(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make dropped columns and deleted rows leave the files, and name every file that held them.
+    """Remove dropped columns and deleted rows from the files, and name every file that held them.
 
-    What holds them is rewritten, and the old files are deleted. Earlier times of the table can no longer be
+    These files are rewritten, and the old ones are deleted. Earlier times of the table can no longer be
     read. The exit code is 1 if files stay, because somebody is reading them or because they were adopted.
 
     Examples:

@@ -87,7 +87,7 @@ def query(  # noqa: PLR0913 -- options of a command
 
 
 def _check_reads(sql: str) -> None:
-    """Refuse at once what is certainly no query: Spark takes its time to start."""
+    """Refuse at once what is certainly no query, because Spark is slow to start."""
     first = _FIRST.match(sql)
     if first is not None and first[1].lower() in _WRITES:
         raise UsageError(f"`{first[1]} …` is not a query, and a query only reads. {QUERIES}")

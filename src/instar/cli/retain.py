@@ -1,4 +1,4 @@
-"""`instar retain`: let go of history that is older than a table should keep."""
+"""`instar retain`: remove history that is older than a table should keep."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def retain(
     """Move the earliest time that can be read as far as the option `retention` says: a week by default.
 
     Rows that were deleted before that time leave the files at the next compaction, and the store at the next
-    vacuum. Readers of an earlier time go on.
+    vacuum. Readers that read an earlier time already continue.
 
     Examples:
 

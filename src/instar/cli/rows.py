@@ -57,7 +57,7 @@ def head(  # noqa: PLR0913 -- options of a command
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Print some rows of a table: as few parts are opened as that takes.
+    """Print some rows of a table. Only as many files are opened as needed.
 
     Examples:
 
@@ -154,7 +154,7 @@ def delete(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Retract the rows for which a condition is true. As of earlier times they can still be read.
+    """Delete the rows for which a condition is true. They can still be read as of earlier times.
 
     Examples:
 
@@ -196,10 +196,10 @@ def restore(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Make the rows of a table again what they were as of a time, or after a commit.
+    """Restore the rows of a table as of a time, or after a commit.
 
-    That is a commit of its own: what happened since can still be read, and a restore can be restored. The
-    schema stays as it is.
+    This is a new commit: earlier times can still be read, and a restore can be undone by another. The schema
+    stays as it is.
 
     Examples:
 
@@ -244,8 +244,8 @@ def listen(
 ) -> None:
     """Print changes as they are committed, one a line: the row, its time `_ts`, and `_diff`.
 
-    `_diff` is how often the row was added, or with a minus retracted: 1 and -1 as a rule. Lines are
-    JSON, or with --csv CSV. Ctrl-C ends it.
+    `_diff` is 1 for a row that was added and -1 for one that was retracted; other numbers mean several times.
+    Lines are JSON, or with --csv CSV. Ctrl-C ends it.
 
     Examples:
 

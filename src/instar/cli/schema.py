@@ -1,4 +1,4 @@
-"""`instar schema …`: look at schemas and judge changes to them."""
+"""`instar schema …`: show schemas, and check changes to them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["app", "read_schema"]
 
-app = typer.Typer(name="schema", help="Look at schemas and judge changes to them.", no_args_is_help=True)
+app = typer.Typer(name="schema", help="Show schemas, and check changes to them.", no_args_is_help=True)
 
 SchemaArgument = Annotated[str, typer.Argument(help="DDL text, or a file with DDL or a Spark schema's JSON.")]
 
@@ -42,7 +42,7 @@ def check(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say whether a table with schema OLD may evolve to NEW, and what it does to readers of OLD.
+    """Say whether a table with schema OLD may evolve to NEW, and which readers of OLD that stops.
 
     Exits with 0 if the schemas are compatible and with 1 if they are not.
 
@@ -109,7 +109,7 @@ def diff(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what changed between two schemas of a table, and which readers that fences."""
+    """Show what changed between two schemas of a table, and which readers that fences (stops)."""
     from instar.cli.verdicts import judge  # noqa: PLC0415 -- slow
     from instar.schema import History  # noqa: PLC0415 -- slow
 
@@ -196,7 +196,7 @@ def _take(update: SchemaUpdate, **steps: list[str] | None) -> None:
 
 
 def _bare_name(path: str, name: str) -> str:
-    """Return a new name without the path in front of it, if that is where the column is already."""
+    """Return a new name without the path before it, if the column is already there."""
     from instar.schema import parse_path  # noqa: PLC0415 -- slow
 
     *parent, _ = parse_path(path)
@@ -209,7 +209,7 @@ def _bare_name(path: str, name: str) -> str:
 
 
 def _toward(update: SchemaUpdate, target: str) -> SchemaUpdate:
-    """Evolve to a schema matched by name; what names cannot decide is asked back in words of this command."""
+    """Evolve to a schema matched by name; if names cannot decide, the error names options of this command."""
     from instar.schema import parse_path  # noqa: PLC0415 -- slow
 
     try:
@@ -221,7 +221,7 @@ def _toward(update: SchemaUpdate, target: str) -> SchemaUpdate:
 
 
 def _answer(verdict: SchemaVerdict, *, as_json: bool, dry_run: bool | None = None, **ids: int) -> None:
-    """Print a verdict, as JSON with the ids of the schemas, and exit with 1 if it is no."""
+    """Print a verdict, as JSON with the ids of the schemas, and exit with 1 if it is negative."""
     if as_json:
         written = {} if dry_run is None else {"dry_run": dry_run}
         print_json({**ids, **written, **verdict.to_json()})

@@ -33,8 +33,8 @@ def serve(
 ) -> None:
     """Serve lineage: OpenLineage events in, the Marquez API out.
 
-    Without tokens, the service listens on this machine only. It stops on SIGINT and SIGTERM, after requests
-    under way have been answered.
+    Without tokens, the service listens on this machine only. On SIGINT and SIGTERM it answers the current
+    requests, then stops.
 
     Examples:
 

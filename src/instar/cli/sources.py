@@ -1,6 +1,6 @@
-"""Files as rows for a table: in this process where they are small enough, and on Spark where they are not.
+"""Files as rows for a table: small files are read in this process, others on Spark.
 
-What is here decides who reads. How it is done is in `instar.files` and in `instar.spark.commands.files`.
+This module decides who reads. The reading is in `instar.files` and in `instar.spark.commands.files`.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LOOKING: Final = "looking at the files"
 
 
 class Files(NamedTuple):
-    """What a user has said about files."""
+    """The options of a user about files."""
 
     paths: Sequence[str]
     kind: Format
@@ -61,7 +61,7 @@ class Source(NamedTuple):
 
 
 def chosen_format(paths: Sequence[str], given: Format | None) -> Format:
-    """Return what files are: what was said, or what their names say."""
+    """Return the format of files: the option, or what their names say."""
     return guess_format(paths) if given is None else given
 
 
@@ -80,9 +80,10 @@ def open_files(files: Files, schema: Schema | None, doing: str) -> Iterator[Sour
 
 
 def _stay_here(paths: Sequence[Path], files: Files) -> bool:
-    """Whether files are read in this process: the others are Spark's, if it is there.
+    """Whether files are read in this process; Spark reads the others, if it is installed.
 
-    CSV is, however large: it is read as it comes, and Spark has other rules for quotes, nulls and numbers.
+    CSV always is, however large: it is read in batches, and Spark has other rules for quotes, nulls and
+    numbers.
     """
     if files.kind is Format.ARROW:
         return True
@@ -93,7 +94,7 @@ def _stay_here(paths: Sequence[Path], files: Files) -> bool:
 
 
 def _types(paths: Sequence[Path] | None, files: Files, schema: Schema | None) -> Mapping[str, Type] | None:
-    """Return what columns of CSV are, where it can be told without Spark."""
+    """Return the types of CSV columns, if they can be found without Spark."""
     if paths is None or files.kind is not Format.CSV:
         return None
     with working(_LOOKING):
@@ -123,7 +124,7 @@ def _hear(bars: Tell, size: int, what: str, done: int) -> None:
 
 
 def _ignore(_: int) -> None:
-    """Show nothing, where nobody looks."""
+    """Show no progress."""
 
 
 def _chosen(reader: pa.RecordBatchReader, where: str, schema: Schema) -> pa.RecordBatchReader:

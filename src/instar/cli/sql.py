@@ -51,8 +51,8 @@ def sql(
     """Run SQL over the tables of a store, on a Spark of this machine: queries, and changes to tables.
 
     Names with a / go in `backticks`. At the prompt, a statement ends with a semicolon; Ctrl-C cancels it, and
-    Ctrl-D or `exit` leaves. Statements from the standard input are run one after the other, and end at the
-    first that fails.
+    Ctrl-D or `exit` leaves. Statements from the standard input run one after the other, up to the first that
+    fails.
 
     Examples:
 
@@ -101,7 +101,7 @@ def _run(store: Store, spark: SparkSession, statement: str, printing: Printing) 
 
 
 def _read_statements(text: str) -> list[str]:
-    """Take statements apart at their semicolons."""
+    """Split text into statements at semicolons."""
     from instar.spark.catalog.statements import split_statements  # noqa: PLC0415 -- slow
 
     return split_statements(text)
@@ -131,7 +131,7 @@ def _prompt(store: Store, spark: SparkSession, printing: Printing) -> None:
 
 @contextmanager
 def _told() -> Iterator[None]:
-    """Say what went wrong in a line, and go on."""
+    """Print an error on one line, and continue."""
     try:
         yield
     except InstarError as error:

@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 __all__ = ["app"]
 
 app = typer.Typer(
-    name="stream", help="Look after families of tables with one history of schemas.", no_args_is_help=True
+    name="stream",
+    help="Manage streams: families of tables with one history of schemas.",
+    no_args_is_help=True,
 )
 
 StreamArgument = Annotated[
@@ -49,7 +51,7 @@ def create(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Create a stream. Its tables come into being as rows are written.
+    """Create a stream: a family of tables with one history of schemas. Writes create its tables.
 
     A period is 30m (minutes), 1h, 1d, 1M (a month) or 1y. Without --kind, a stream has regular tables of a
     day and archive tables of a year.
@@ -146,7 +148,7 @@ def evolve(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Declare a version of a stream. Tables follow as rows are written, and as the evolver comes to them.
+    """Declare a version of a stream. Writes bring their tables to it, and the evolver all others.
 
     Example:
 
@@ -212,9 +214,9 @@ def drop(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """End a stream, and drop all its tables. Their files go with a vacuum, a day later or as --grace says.
+    """End a stream, and drop all its tables. A vacuum deletes their files after its grace period, a day.
 
-    Until then, `instar stream undrop` brings it back. A drop that was interrupted is ended by another one.
+    Until then, `instar stream undrop` brings it back. If a drop is interrupted, run it again.
 
     Example:
 
@@ -240,7 +242,7 @@ def undrop(
 ) -> None:
     """Bring back a stream that was dropped, with the tables that it had.
 
-    That works until a vacuum has removed files of any of them.
+    This works until a vacuum has removed the files of one of them.
 
     Example:
 

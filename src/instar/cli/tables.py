@@ -74,8 +74,8 @@ def tables(
 
     Only tables that are shown are opened, so a store may have many.
 
-    One that cannot be read, because it is damaged or of a newer format, is named in the error at the end, or
-    in JSON by an object with its error.
+    If a table cannot be read, because it is damaged or has a newer format, the error at the end names it; in
+    JSON, its object has the error.
 
     Examples:
 
@@ -148,7 +148,7 @@ def describe(
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what a table is: its schema, times, size and options, its state, and what is to be done."""
+    """Show a table's schema, times, size and options, the state of its parts, and what to do about it."""
     with open_store(store, consensus) as opened:
         found = opened.table(table)
         facts, condition, unbounded = _facts(found), found.condition(), found.unbounded()
@@ -179,7 +179,7 @@ def describe(
 
 
 def _span(facts: _Facts) -> str:
-    """Say of which times rows can be read: by the clock, or by numbers where a table counts its times."""
+    """Say which times can be read: by the clock, or as numbers if the table has its own times."""
     if not facts.upper:
         return "-"
     first, last = facts.since, facts.upper - 1
@@ -190,7 +190,7 @@ def _span(facts: _Facts) -> str:
 
 
 def _said(facts: _Facts) -> list[str]:
-    """Return what was said about a table and its columns."""
+    """Return the comments on a table and its columns."""
     about = [] if facts.comment is None else [facts.comment]
     return [*about, *(f"{path}: {text}" for path, text in facts.comments.items())]
 
@@ -252,7 +252,7 @@ def _print_tables(found: list[_Facts]) -> None:
 
 
 class _Facts(NamedTuple):
-    """What there is to say about a table."""
+    """The facts about a table."""
 
     name: str
     table_id: str

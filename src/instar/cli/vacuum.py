@@ -1,4 +1,4 @@
-"""`instar vacuum`: delete what nothing can reach any more."""
+"""`instar vacuum`: delete files that are no longer needed."""
 
 from __future__ import annotations
 
@@ -17,19 +17,18 @@ __all__ = ["vacuum"]
 def vacuum(
     table: Annotated[str | None, typer.Argument(help="One table; by default the whole store.")] = None,
     *,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Only say what can be deleted as things stand.")
-    ] = False,
-    grace: Annotated[str, typer.Option(help="Keep what is younger than this: 90s, 30m, 24h, 7d.")] = "24h",
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what could be deleted now.")] = False,
+    grace: Annotated[str, typer.Option(help="Keep files younger than this: 90s, 30m, 24h, 7d.")] = "24h",
     store: StoreOption = ".",
     consensus: ConsensusOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Delete what no reader, writer or table can reach any more, and cut off the log that nobody needs.
+    """Delete files that no reader, writer or table needs, and log entries that nobody needs.
 
-    Readers and writers may go on meanwhile. The grace period should be longer than the longest pause of a
-    process that is alive: it protects those whose lease expired while they were asleep, and those that read
-    without one, because they may not write. A machine whose clock is ahead of the store's does not vacuum.
+    Readers and writers may continue meanwhile. A lease protects the files of each. The grace period protects
+    those without a valid lease: processes that were asleep for too long, and readers without permission to
+    write. Make it longer than the longest pause of a running process. A machine whose clock is ahead of the
+    store's refuses to vacuum.
 
     Examples:
 

@@ -1,4 +1,4 @@
-"""A judgement on one change of schema: what changes, whether it may, and which readers it stops."""
+"""The verdict on one change of schema: what changes, whether it is allowed, and which readers it stops."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SchemaVerdict(NamedTuple):
     def fences_readers(self, change: Change) -> bool | None:
         """Say whether a reader of the old schema that reads the column is stopped.
 
-        A change that does not happen, because it or another is refused, stops nobody and lets nobody go on.
+        If the change is refused, or another one with it, there is no answer.
         """
         if not self.compatible:
             return None
@@ -84,7 +84,7 @@ class SchemaVerdict(NamedTuple):
 def judge(history: History, schema: Schema, after: History | None = None) -> SchemaVerdict:
     """Judge the step from the latest schema of a history to another.
 
-    `after` is the history up to that other one, if more than one step has led there.
+    `after` is the history up to that other schema, if it is more than one step away.
     """
     changes = history.compare(schema)
     allowed = all(change.permitted for change in changes)

@@ -89,14 +89,14 @@ def compare_columns(
 
 def goes_on(old: str, new: str) -> Ruling:
     """Rule on the meaning of a rename."""
-    return unsafe(f"`{old}` goes on as `{new}`: queries by either name see only half of the rows")
+    return unsafe(f"`{old}` continues as `{new}`: queries by either name see only half of the rows")
 
 
 def may_go_on(lost: Sequence[object], new: object) -> Ruling | None:
     """Rule on the meaning of a value that came while others went: it may be one of them under a new name."""
     if not lost:
         return None
-    return conditional(f"{lost[0]} went away and may go on as {new}: queries for either miss some rows")
+    return conditional(f"{lost[0]} is gone and may continue as {new}: queries for either miss some rows")
 
 
 def _match(old: tuple[Field, ...], new: tuple[Field, ...], *, by_id: bool) -> dict[str, str]:
@@ -128,7 +128,7 @@ def _added(field: Field, path: tuple[str, ...], suspect: str | None, alike: list
     doubt = None
     if suspect is not None:
         doubt = conditional(
-            f"`{suspect}` went away and may be the same under an old name: old rows would read as null"
+            f"`{suspect}` is gone and may be the same under an old name: old rows would read as null"
         )
     return Difference(format_path(path), f"added: {format_field(field)}", query=ruling, semantic=doubt)
 
@@ -187,7 +187,7 @@ def read_as(old: Type, new: Type) -> Ruling:
         case Primitive(name=before), Primitive(name=after) if {before, after} == _INTERCHANGED:
             return conditional(
                 f"Spark reads the bytes of {before} as {after}, but functions and comparisons differ, "
-                "mergeSchema fails, and a table cannot evolve so"
+                "mergeSchema fails, and a table cannot make this change"
             )
     if can_widen(old, new):
         return safe(

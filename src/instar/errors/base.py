@@ -14,7 +14,7 @@ class InstarError(Exception):
     code: ClassVar[str] = "error"
 
     def __init_subclass__(cls) -> None:
-        """Go by the public address, in tracebacks and in pickles, whichever module has the branch."""
+        """Show the public module in tracebacks and pickles, whichever module defines the class."""
         super().__init_subclass__()
         if cls.__module__.startswith("instar.errors."):
             cls.__module__ = "instar.errors"

@@ -1,4 +1,4 @@
-"""Errors about others who came first: reload, and decide again."""
+"""Errors because somebody else changed the table first: reload, and decide again."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class UpperMismatchError(ConflictError):
         self.current = current
         super().__init__(
             f"cannot append to `{table}`: the batch starts at time {expected}, but the table is complete "
-            f"up to {current}. Read the new upper and build the batch again."
+            f"up to {current}, its upper. Read the upper again and build a new batch."
         )
 
 

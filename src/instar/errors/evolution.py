@@ -13,7 +13,7 @@ __all__ = ["FencedError", "IncompatibleSchemaError", "ReaderFencedError", "Write
 
 
 class IncompatibleSchemaError(InstarError):
-    """The new schema breaks the evolution rules; `violations` has every offence."""
+    """The new schema breaks the evolution rules; `violations` lists every violation."""
 
     code = "incompatible-schema"
 
@@ -29,13 +29,13 @@ class IncompatibleSchemaError(InstarError):
 
 
 class FencedError(InstarError):
-    """A reader or writer was stopped because its schema can no longer be honoured."""
+    """A reader or writer was stopped because its schema no longer fits the table."""
 
     code = "fenced"
 
 
 class ReaderFencedError(FencedError):
-    """The reader's schema is no longer a valid migration of the table's; no row was returned."""
+    """Something that the reader reads has changed in the table; no row was returned."""
 
     code = "reader-fenced"
 

@@ -68,7 +68,7 @@ class CountOverflowError(InstarError):
         known = "a number" if count is None else count
         super().__init__(
             f"the diffs of a row add up to {known}, and a snapshot shows a row at most 2^40 times. Find out "
-            f"who gave diffs that large, and retract the row as often. The row: {row}"
+            f"who wrote such large diffs, and retract the surplus. The row: {row}"
         )
 
 

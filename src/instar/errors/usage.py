@@ -108,8 +108,8 @@ class FormerNameError(UsageError):
         super().__init__(
             f"cannot add column `{column}` to `{table}`: field {field_id} had this name, and {became}, "
             f"{change}. Nothing was written; {what} under the old schema: schema={schema_id} "
-            f"(--schema {schema_id}). If it is another column: former_names=True (--allow-former-names)."
-            f"{more}"
+            f"(--schema {schema_id}). If this is a new column, say so: former_names=True "
+            f"(--allow-former-names).{more}"
         )
 
 
@@ -156,7 +156,7 @@ class DataMismatchError(UsageError):
 
 
 class MissingExtraError(UsageError):
-    """A package is not installed that this needs: an extra of instar, or a library of its own."""
+    """The call needs a package that is not installed: an extra of instar, or another library."""
 
     code = "missing-extra"
 

@@ -121,23 +121,23 @@ def csv_types(
 
 
 def _check_header(header: Sequence[str], path: Path, delimiter: str) -> None:
-    """Raise if a column has no name, or that of another, or if all of them were taken for one."""
+    """Raise if a column has no name, if two have the same, or if the delimiter seems to be wrong."""
     if len(header) == 1 and (others := [mark for mark in _DELIMITERS if mark in header[0]]):
         raise UsageError(
-            f"{path} has one column, `{header[0]}`, if {delimiter!r} is between them: say "
-            f"--delimiter {others[0]!r} if that is"
+            f"{path} has only one column, `{header[0]}`, with the delimiter {delimiter!r}: if it uses "
+            f"another, add --delimiter {others[0]!r}"
         )
     spelled: dict[str, str] = {}
     for at, name in enumerate(header, 1):
         if not name:
             raise UsageError(
-                f"column {at} of {path} has no name: give it one in the file; of pandas' to_csv, it is the "
-                "index, which index=False leaves out"
+                f"column {at} of {path} has no name: give it one in the file. If pandas wrote it, this is "
+                "the index, which index=False leaves out"
             )
         other = spelled.get(name.lower())
         if other is not None:
             alike = (
-                f"called `{name}`" if other == name else f"`{other}` and `{name}`, alike but for their case"
+                f"called `{name}`" if other == name else f"`{other}` and `{name}`, which differ only in case"
             )
             raise UsageError(f"{path} has two columns {alike}: rename one of them in the file")
         spelled[name.lower()] = name

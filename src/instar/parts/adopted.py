@@ -81,7 +81,7 @@ def path_value(text: str | None, field: Field) -> pa.Scalar:
     if text is None:
         return pa.scalar(None, target)
     if not _may_be_in_path(field.type):
-        reason = f"a column that is told by a path cannot be {format_type(field.type)}: make it a string"
+        reason = f"a column whose value is in the path cannot be {format_type(field.type)}: make it a string"
         raise DataMismatchError(column, reason)
     try:
         if isinstance(field.type, Primitive) and field.type.name == "boolean":

@@ -101,7 +101,7 @@ class Conformer:
     def __init__(self, incoming: pa.Schema, schema: Schema, *, updates: bool = False) -> None:
         fields = list(incoming)
         if not fields:
-            raise UsageError("the data has no columns, so its rows say nothing: give it at least one")
+            raise UsageError("the data has no columns: give it at least one")
         check_names(fields, ())
         own = [field for field in fields if not (updates and field.name in UPDATE_FIELDS)]
         self._updates = [_update_slot(field) for field in fields if updates and field.name in UPDATE_FIELDS]
@@ -383,7 +383,7 @@ def _why_not(is_: str, leaf: Type | None, wanted: Type) -> str:
     if leaf is not None and can_widen(wanted, leaf):
         return f"it is {is_}, and {must_be} cannot hold every {is_}. Cast it first, or widen the column"
     if leaf == Primitive("timestamp_ntz") and wanted == Primitive("timestamp"):
-        return f"it is {is_}, and without a time zone it is no instant. Say which zone it is in"
+        return f"it is {is_}, which has no time zone, and the column needs one. Give the values their zone"
     return f"it is {is_}, which is not {must_be}. Cast it first"
 
 

@@ -143,7 +143,9 @@ def _check(type_: pa.DataType, path: Path) -> None:
     elif pa.types.is_null(type_):
         raise DataMismatchError(format_path(path), "the file has no type for it. Write it with one")
     elif type_ in (pa.float16(), pa.uint64()) or (pa.types.is_duration(type_) and type_.unit != "us"):
-        reason = f"it is {type_}, which others read in another way. Cast it in the file, or import the file"
+        reason = (
+            f"it is {type_}, which other programs read differently. Cast it in the file, or import the file"
+        )
         raise DataMismatchError(format_path(path), reason)
 
 

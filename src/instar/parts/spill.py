@@ -41,7 +41,7 @@ def spill_runs(
         try:
             write()
         except OSError as error:
-            why = f"{error.strerror or error}. Free some of it, or let TMPDIR name another directory"
+            why = f"{error.strerror or error}. Free some space, or set TMPDIR to another directory"
             raise StorageError(f"sorting rows on the local disk, in {tempfile.gettempdir()}", why) from error
 
     def write() -> None:

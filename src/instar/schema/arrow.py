@@ -72,7 +72,7 @@ _REFUSED: Final = (
         "Spark has no times of day by default; cast it to string, or to int64 and then duration[us]",
     ),
     (pa.types.is_interval, "months and days have no order; use int32 months or duration[us]"),
-    (pa.types.is_null, "a column of nothing has no type to evolve from; choose the type it will have"),
+    (pa.types.is_null, "a column of nulls has no type; choose the type it will have"),
     (
         pa.types.is_decimal,
         "decimals have at most 38 digits and a scale from 0 to that; cast it to decimal128",

@@ -42,7 +42,7 @@ def as_schema(given: SchemaLike) -> Schema:
     if isinstance(given, SparkSchema):
         return schema_from_spark(given.jsonValue())
     frame = hasattr(given, "__arrow_c_stream__") or hasattr(given, "columns")
-    way = ". Of a frame, that is pyarrow.table(frame).schema; then append the frame" if frame else ""
+    way = ". For a frame, give pyarrow.table(frame).schema, then append the frame" if frame else ""
     msg = (
         f"cannot read a schema from {type(given).__name__}: give DDL text, a Spark StructType or its JSON, "
         f"a pyarrow Schema or an instar Schema{way}"

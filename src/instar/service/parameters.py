@@ -38,21 +38,21 @@ class Parameter:
                 return self._integer(text)
             case "boolean":
                 if text.lower() not in {"true", "false"}:
-                    raise UsageError(f"{self.name} is true or false, and not {text!r}")
+                    raise UsageError(f"{self.name} must be true or false, not {text!r}")
                 return text.lower() == "true"
             case "time":
                 return parse_time(text)
         if self.choices and text.upper() not in self.choices:
-            raise UsageError(f"{self.name} is one of {', '.join(self.choices)}, and not {text!r}")
+            raise UsageError(f"{self.name} must be one of {', '.join(self.choices)}, not {text!r}")
         return text.upper() if self.choices else text
 
     def _integer(self, text: str) -> int:
         digits = text.removeprefix("-")
         if not (digits.isascii() and digits.isdecimal() and len(digits) < 19):  # noqa: PLR2004 -- 64 bits
-            raise UsageError(f"{self.name} is a whole number, and not {text!r}")
+            raise UsageError(f"{self.name} must be a whole number, not {text!r}")
         number = int(text)
         if not self.least <= number <= self.most:
-            raise UsageError(f"{self.name} is between {self.least} and {self.most}, and not {number}")
+            raise UsageError(f"{self.name} must be between {self.least} and {self.most}, not {number}")
         return number
 
     def to_openapi(self) -> dict[str, Any]:

@@ -70,7 +70,7 @@ def _addresses(url: str, *, allow_local: bool) -> list[str]:
     except ValueError:
         raise InvalidEventError(f"{url!r} is not a URL") from None
     if parts.scheme not in {"http", "https"} or not parts.hostname or "\r" in url or "\n" in url:
-        raise InvalidEventError(f"a webhook is a URL with http or https, and not {url!r}")
+        raise InvalidEventError(f"a webhook must be a URL with http or https, not {url!r}")
     try:
         found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as error:

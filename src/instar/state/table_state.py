@@ -212,7 +212,7 @@ def naming_after(state: TableState, log: str, steps: tuple[Step, ...]) -> Naming
 def check_follows(name: str, seqno: int, commit: CommitRecord, before: str) -> None:
     """Raise if the commit at a seqno was not made after the one with that id, which is before it."""
     if commit.after != before:
-        why = f"it does not follow commit {seqno - 1} of `{name}`: one of them was lost or exchanged"
+        why = f"it does not follow commit {seqno - 1} of `{name}`: one of them was lost or replaced"
         raise CorruptTableError(f"commit {seqno} of `{name}`", why)
 
 

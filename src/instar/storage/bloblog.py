@@ -206,7 +206,7 @@ class BlobConsensus:
         for seqno in sorted(set(range(floor, end + 1)).difference(seqnos)):
             # A list that is made while the log grows may lack an entry before one that it has.
             if not self._exists(log, seqno) and self._floor(log) <= seqno:
-                why = "it is missing, others follow" if seqno < end else "it is missing"
+                why = "it is missing, but later ones are there" if seqno < end else "it is missing"
                 raise CorruptTableError(self._blob.location(_entry(log, seqno)), why)
 
     def _hint(self, log: str) -> int:
@@ -234,7 +234,7 @@ class BlobConsensus:
         beyond = self._blob.find_many([_entry(log, last + distance) for distance in _BEYOND])
         if any(data is not None for data in beyond) and not self._exists(log, last + 1):
             raise CorruptTableError(
-                self._blob.location(_entry(log, last + 1)), "it is missing, others follow"
+                self._blob.location(_entry(log, last + 1)), "it is missing, but later ones are there"
             )
 
     def _read_run(self, log: str, start: int, limit: int | None) -> list[Versioned]:

@@ -85,10 +85,10 @@ def profile_settings(options: Mapping[str, str], environment: Mapping[str, str])
     known = known or everything.get("AWS_SKIP_SIGNATURE", "").lower() == "true"
     found = _profile(named or "default", everything)
     if named and not known and "aws_access_key_id" not in found:
-        why = "has no access key of its own" if found else "is in neither of their files"
+        why = "has no access key of its own" if found else "is in neither of the AWS files"
         raise UsageError(
-            f"the profile {named!r} of AWS's tools {why}, and instar asks nobody for one. "
-            f"`aws configure export-credentials --profile {named} --format env` prints what it takes"
+            f"the AWS profile {named!r} {why}, and instar cannot request one. "
+            f"`aws configure export-credentials --profile {named} --format env` prints variables to set"
         )
     return {
         name: found[own]

@@ -68,7 +68,7 @@ _HINTS = (
         re.compile(r"/169\.254\.169\.254/"),
         "Give AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_SKIP_SIGNATURE=true for a public bucket",
     ),
-    (_NO_BUCKET, "Create the bucket, or check its name: instar creates none"),
+    (_NO_BUCKET, "Create the bucket, or check its name: instar does not create buckets"),
 )
 
 _FOREIGN = (BaseError, OSError, ValueError, NotImplementedError)

@@ -196,7 +196,8 @@ def begin_batch(batches: Batches | None, intent: Intent) -> Sequence[BatchChange
     for move in intent.moved:
         if known.cursors.get(move.cursor, -1) != move.expected:
             raise ConflictError(
-                f"another job has moved on with {move.cursor}. Nothing was written twice; run the job again."
+                f"another job has moved {move.cursor} meanwhile. Nothing was written twice; "
+                "run the job again."
             )
     return (Begun(intent),)
 

@@ -87,7 +87,7 @@ class PassReport(NamedTuple):
     """What an evolver did for one stream, or for all of a store."""
 
     passes: int = 0
-    """Passes that came to their end."""
+    """Passes that finished."""
     stamped: int = 0
     """Tables that were brought to a newer version."""
     skipped: int = 0

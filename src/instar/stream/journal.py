@@ -162,7 +162,7 @@ class Journal(Generic[S, C]):
                     raise CommitOutcomeUnknownError(self._name, commit_id, str(error)) from error
             time.sleep(next(waiting))
         if not found or found[0].seqno != pending:
-            why = "the log was cut off before the commit could be looked for in it"
+            why = "the log was cut off before the commit could be found in it"
             raise CommitOutcomeUnknownError(self._name, commit_id, why)
         return self._decode(found[0]).id == commit_id
 
@@ -173,7 +173,8 @@ class Journal(Generic[S, C]):
                 self._name, commit_id, f"the store did not answer for {patience}"
             )
         return ConflictError(
-            f"cannot change `{self._name}`: others were faster for {patience}. Nothing was done; try again."
+            f"cannot change `{self._name}`: others kept committing first, for {patience}. Nothing was done; "
+            "try again."
         )
 
     def _entry(self, commit_id: str, changes: Sequence[C]) -> _Entry:

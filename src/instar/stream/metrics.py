@@ -8,7 +8,7 @@ from prometheus_client import Counter, Gauge
 
 __all__ = ["FAILED", "LEADING", "PASSES", "SKIPPED", "STAMPED", "VANISHED", "WAITING"]
 
-PASSES: Final = Counter("instar_evolver_passes", "Passes that came to their end.", ["stream"])
+PASSES: Final = Counter("instar_evolver_passes", "Passes that finished.", ["stream"])
 STAMPED: Final = Counter("instar_evolver_stamped", "Tables brought to a newer version.", ["stream"])
 SKIPPED: Final = Counter("instar_evolver_skipped", "Tables left alone: no query would notice.", ["stream"])
 FAILED: Final = Counter("instar_evolver_failed", "Attempts on a table that failed.", ["stream"])

@@ -289,7 +289,7 @@ def _later(plan: SnapshotPlan, since: int) -> tuple[SnapshotPlan, Mixed]:
     if plan.merge or state.totals.retracted or since < state.since:
         raise UsageError(
             f"rows of `{state.name}` were retracted, or its times merged, and what is new in it cannot be "
-            "told from what was copied before. Drop the tables that were made from it, and copy it anew."
+            "told from what was copied before. Drop the tables that were made from it, and copy it again."
         )
     earliest, latest, _ = plan.scan.times
     whole = plan._replace(scan=plan.scan.keep(earliest > since))

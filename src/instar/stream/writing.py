@@ -334,7 +334,7 @@ def _store_again(handle: StreamHandle, item: Item, token: str | None, version: V
         + (
             "Nothing was written; write again."
             if token is None
-            else "The next look at the stream ends the write."
+            else "The next call on this stream finishes the write."
         )
     )
 

@@ -101,9 +101,9 @@ def path_values(location: str) -> dict[str, str | None]:
         try:
             name, value = (unquote(text, errors="strict") for text in (name, value))
         except UnicodeDecodeError:
-            raise _refused(location, f"what stands for bytes in `{segment}` is not UTF-8") from None
+            raise _refused(location, f"the percent-encoded bytes in `{segment}` are not UTF-8") from None
         if name.lower() in map(str.lower, values):
-            raise _refused(location, f"its path tells column `{name}` twice")
+            raise _refused(location, f"its path has column `{name}` twice")
         values[name] = None if value == _NULL else value
     return values
 

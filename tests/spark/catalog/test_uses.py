@@ -117,7 +117,7 @@ def test_frames_are_written_by_name(session: SparkSession, sql: Sql, store: Stor
     one.write.format("instar").saveAsTable("instar.saved")
     both = "SELECT id FROM instar.made UNION ALL SELECT id FROM instar.saved"
     assert sorted(sql(both)) == [(1,), (1,), (2,)]
-    with pytest.raises(UsageError, match=r"write format\('instar'\)"):
+    with pytest.raises(UsageError, match=r"add format\('instar'\)"):
         one.write.saveAsTable("instar.other")
 
 

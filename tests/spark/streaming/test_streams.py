@@ -214,7 +214,7 @@ def test_new_columns_evolve_the_table_if_asked(spark: SparkSession, store: Store
         ({"tabel": "t"}, "there is no option 'tabel'"),
         ({"since": "yesterday"}, "must be a number"),
         ({"columns": "nope"}, "there is no column `nope`"),
-        ({"changes": "false"}, "a stream of a table has its changes"),
+        ({"changes": "false"}, "a stream reads the changes of a table"),
     ],
 )
 def test_wrong_options_are_named(

@@ -155,7 +155,9 @@ def test_an_upsert_that_never_comes_first_gives_up(store: Store, monkeypatch: py
     one = pa.table({"k": pa.array([1], pa.int32())})
     before_commit(monkeypatch, lambda: store.table("t").append(one), times=100)
     table._services.__dict__["patience"] = 0.0
-    with pytest.raises(ConflictError, match="cannot upsert into `t`: others changed it each of 5 times"):
+    with pytest.raises(
+        ConflictError, match="cannot upsert into `t`: others changed it during all 5 attempts"
+    ):
         table.upsert(one)
     assert rows_of(table) == [(1,)] * 5
 

@@ -344,7 +344,7 @@ def test_an_append_may_expect_an_upper(store: Store) -> None:
     table = store.create_table("t", "a int")
     upper = table.upper
     table.append(ints(a=[1]), expected_upper=upper)
-    with pytest.raises(UpperMismatchError, match="Read the new upper"):
+    with pytest.raises(UpperMismatchError, match="Read the upper again and build a new batch"):
         table.append(ints(a=[2]), expected_upper=upper)
     retract = ints(a=[1]).append_column("_diff", pa.array([-1]))
     with pytest.raises(UpperMismatchError):

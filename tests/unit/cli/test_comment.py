@@ -16,7 +16,7 @@ def test_comments_are_said_shown_and_taken_back(tmp_path: Path) -> None:
     where = ("--store", str(tmp_path / "lake"))
     instar("init", str(tmp_path / "lake"))
     instar("create", "t", "id int, s struct<a: int>", *where)
-    assert "Nothing was said" in instar("comment", "t", *where).stdout
+    assert "There are no comments" in instar("comment", "t", *where).stdout
     assert instar("comment", "t", "rows", *where).stdout == "Commented t\n"
     assert instar("comment", "t", "deep", "--column", "s.a", *where).stdout == "Commented s.a of t\n"
     shown = instar("comment", "t", *where).stdout

@@ -67,8 +67,8 @@ def test_help_is_grouped_and_its_paragraphs_are_as_wide_as_the_terminal(
         (["import", "a.csv", "-t", "new"], "lists what there is. Or add --create to create it."),
         (["export", "flights", "x.xlsx"], "say --format, which is one of parquet, csv, json, arrow"),
         (["restore", "flights"], "say which version to restore: --version N or --as-of TIME"),
-        (["count", "flights", "--where", "delay > 5"], "delay is a string and is used as bigint"),
-        (["count", "flights", "--where", "carrier rlike 'U'"], "does not work out rlike(carrier, 'U')"),
+        (["count", "flights", "--where", "delay > 5"], "delay is a string used as bigint"),
+        (["count", "flights", "--where", "carrier rlike 'U'"], "cannot compute rlike(carrier, 'U')"),
     ],
 )
 def test_mistakes_are_told_in_one_line_with_a_way_out(lake: Path, arguments: list[str], said: str) -> None:

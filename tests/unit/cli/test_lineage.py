@@ -37,7 +37,7 @@ def test_what_feeds_a_table_and_what_it_feeds_is_shown(url: str) -> None:
     assert told[2].endswith("clean feeds")
     assert "report  (job" in told[3]
     assert "sum_up)" in told[3]
-    assert "report feeds nothing that is known." in instar("lineage", "show", "report", "--db", url).stdout
+    assert "report feeds nothing known." in instar("lineage", "show", "report", "--db", url).stdout
 
 
 def test_the_depth_ends_the_walk(url: str) -> None:

@@ -215,7 +215,7 @@ def test_rows_are_printed_in_every_shape(table: list[int]) -> None:
         '1,2026-11-15T00:00:00Z,"{""x"": 0.5}",',
         '2,,,"{""a"": 1}"',
     ]
-    assert "say only one of" in instar("head", "t", "--csv", "--ndjson").stderr
+    assert "give only one of" in instar("head", "t", "--csv", "--ndjson").stderr
 
 
 def test_what_the_log_prints_is_a_time_to_read_at(table: list[int]) -> None:

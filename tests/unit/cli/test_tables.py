@@ -196,7 +196,7 @@ def test_a_table_is_not_dropped_unasked(tmp_path: Path) -> None:
         opened.create_table("t", "a int").append(pa.table({"a": pa.array([1, 2], pa.int32())}))
     refused = instar("drop", "t", "--store", lake)
     assert refused.returncode == 2
-    assert "holds 2 rows? Nobody can answer here: add --yes" in refused.stderr
+    assert "holds 2 rows? There is no terminal to ask on: add --yes" in refused.stderr
     assert "Dropped t" in instar("drop", "t", "--yes", "--store", lake).stdout
 
 

@@ -185,9 +185,9 @@ def test_csv_that_nobody_reads_to_its_end_keeps_no_process_from_ending(tmp_path:
     [
         ("x.csv", b"a,b,a\n1,2,3\n", "two columns called `a`"),
         ("x.csv", b",a\n0,1\n", "column 1 of .* has no name"),
-        ("x.csv", b"a;b\n0;1\n", "say --delimiter ';'"),
+        ("x.csv", b"a;b\n0;1\n", "add --delimiter ';'"),
         ("x.csv", b"a,b\n0,caf\xe9\n", "Save it as UTF-8"),
-        ("x.csv", b"a,A\n1,2\n", "two columns `a` and `A`, alike but for their case"),
+        ("x.csv", b"a,A\n1,2\n", "two columns `a` and `A`, which differ only in case"),
         ("x.csv", b"", "is empty, and CSV begins with the names of its columns"),
         ("x.csv.xz", b"\xfd7zXZ", "unpack it first, or compress it as .gz"),
     ],

@@ -78,7 +78,7 @@ def test_numbers_widen(given: pa.DataType, ddl: str | None) -> None:
         (pa.string(), "int", "is string"),
         (pa.string(), "date", "is string"),
         (pa.binary(), "string", "is binary"),
-        (pa.timestamp("us"), "timestamp", "without a time zone it is no instant"),
+        (pa.timestamp("us"), "timestamp", "which has no time zone, and the column needs one"),
         (pa.timestamp("us", "UTC"), "timestamp_ntz", "is timestamp"),
         (pa.timestamp("us"), "date", "is timestamp"),
         (pa.time64("us"), "bigint", "is time64"),

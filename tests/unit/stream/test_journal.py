@@ -108,7 +108,7 @@ def test_a_writer_that_always_loses_gives_up_knowing_that_nothing_was_done(world
         if operation == "append":
             Journal(world.services(), KEY, NUMBERS).commit(lambda _: [7])
 
-    with pytest.raises(ConflictError, match="others were faster"):
+    with pytest.raises(ConflictError, match="others kept committing first"):
         opened(world, before=interfere).commit(lambda _: [1])
     assert written(world) == (7,)
 

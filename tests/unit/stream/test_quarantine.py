@@ -124,9 +124,9 @@ def test_the_quarantine_may_be_renamed_and_its_name_taken(protos: tuple[list[Pat
     store.drop_table(QUARANTINE)
     store.create_table("plain", "x int")
     store.rename_table("plain", QUARANTINE)
-    with pytest.raises(ConflictError, match="does not hold records"):
+    with pytest.raises(ConflictError, match="another table has that name"):
         stream.write_protobuf([records[0], records[1]], "v0.0.2")
-    with pytest.raises(ConflictError, match="does not hold records"):
+    with pytest.raises(ConflictError, match="another table has that name"):
         stream.retry_quarantine()
     assert stream.snapshot().to_arrow().num_rows == 1
 

@@ -30,7 +30,7 @@ def put_dataset(database: Database, namespace: str, name: str, body: object, *, 
     """Create a dataset, or a new version of it if it is not what it was."""
     given = read_body(body, DatasetBody)
     if given.type not in {"DB_TABLE", "STREAM"}:
-        raise InvalidEventError(f"the type of a dataset is DB_TABLE or STREAM, and not {given.type!r}")
+        raise InvalidEventError(f"the type of a dataset must be DB_TABLE or STREAM, not {given.type!r}")
     with database.reading() as connection:
         load_namespace(connection, namespace)
         uri = _source_url(connection, given.source_name)
@@ -103,7 +103,9 @@ def put_policy(database: Database, namespace: str, name: str, body: object) -> J
     """Say how the schema of a dataset may change, and who is told when it changes otherwise."""
     given = read_body(body, PolicyBody)
     if given.compatibility not in POLICIES:
-        raise InvalidEventError(f"compatibility is one of {', '.join(POLICIES)}, not {given.compatibility!r}")
+        raise InvalidEventError(
+            f"compatibility must be one of {', '.join(POLICIES)}, not {given.compatibility!r}"
+        )
 
     def work(connection: Connection) -> None:
         root = load_dataset(connection, namespace, name)

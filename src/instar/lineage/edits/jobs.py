@@ -30,7 +30,7 @@ def put_job(database: Database, namespace: str, name: str, body: object, *, now:
     """Create a job, or change what is known about it."""
     given = read_body(body, JobBody)
     if given.type not in _TYPES:
-        raise InvalidEventError(f"the type of a job is one of {', '.join(_TYPES)}, and not {given.type!r}")
+        raise InvalidEventError(f"the type of a job must be one of {', '.join(_TYPES)}, not {given.type!r}")
     with database.reading() as connection:
         load_namespace(connection, namespace)
         if given.run_id is not None:

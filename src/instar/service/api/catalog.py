@@ -127,8 +127,8 @@ _V1 = "/api/v1"
 _NAMESPACE = f"{_V1}/namespaces/{{namespace}}"
 _SOURCE = f"{_V1}/sources/{{source}}"
 _TIMES = (
-    Parameter("before", "time", "Only what is older."),
-    Parameter("after", "time", "Only what is not older."),
+    Parameter("before", "time", "Only what is older than this."),
+    Parameter("after", "time", "Only what is not older than this."),
 )
 _SEARCH = (
     Parameter("q", description="A part of the name.", required=True),

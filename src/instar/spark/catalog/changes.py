@@ -50,13 +50,13 @@ class _Alteration:
             self._change(kind, format_path(tuple(change.fieldNames())), change)
         else:
             raise UsageError(
-                f"cannot alter `{self._table.name}` so ({kind}): tables have no constraints, defaults or "
-                "other orders of columns. Columns can be added, dropped, renamed, widened, made nullable and "
-                "commented"
+                f"cannot make this change to `{self._table.name}` ({kind}): tables have no constraints, "
+                "defaults or other orders of columns. Columns can be added, dropped, renamed, widened, "
+                "made nullable and commented"
             )
 
     def commit(self) -> None:
-        """Make it so."""
+        """Apply all changes."""
         if self._update is not None:
             self._update.commit()
         if self._options:

@@ -78,8 +78,8 @@ def read_definition(schema: Mapping[str, Any], properties: Mapping[str, str]) ->
     provider = named.pop("provider", PROVIDER)
     if provider.lower() != PROVIDER:
         raise UsageError(
-            f"a table of this catalog cannot be `USING {provider}`: leave that out; with "
-            "saveAsTable, which says it by itself, write format('instar')"
+            f"a table of this catalog cannot be `USING {provider}`: leave that out. "
+            "With saveAsTable, add format('instar')"
         )
     if "location" in named:
         raise UsageError("a table of this catalog is stored where its store is: leave LOCATION out")

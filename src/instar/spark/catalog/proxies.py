@@ -73,5 +73,7 @@ def why_not(gateway: Gateway, proxies: Iterable[type[JavaProxy]]) -> str | None:
             methods = {match["name"] for line in listed if (match := _METHOD.search(line))}
             unknown = sorted(name for name in methods if not hasattr(proxy, name))
             if unknown:
-                return f"its {interface.rpartition('.')[2]} has {', '.join(unknown)}, unknown to us"
+                return (
+                    f"its {interface.rpartition('.')[2]} has {', '.join(unknown)}, which instar does not know"
+                )
     return None

@@ -63,7 +63,7 @@ class Relations:
         if self._plans.getCachedTable(key) is None:
             raise UsageError(
                 f"tables of the catalog `{catalog}` cannot be read if {_CACHE_SIZE} is 0: set it to 1000, "
-                "which is what it is by default, or read with store.table(name).read(spark)"
+                "the default, or read with store.table(name).read(spark)"
             )
         self._wait(key)
         identifier = self._identifier(name, self._gateway.some(catalog), self._gateway.some(first))

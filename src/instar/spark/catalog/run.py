@@ -67,7 +67,7 @@ def use_catalog(spark: SparkSession, store: CatalogStore) -> str:
         while manager.isCatalogRegistered(name):
             name = next(free)
         if not make_catalog(spark, store, name):
-            raise UsageError("this Spark has no catalogs of ours: `instar doctor` says why")
+            raise UsageError("instar cannot be a catalog of this Spark: `instar doctor` says why")
     spark.catalog.setCurrentCatalog(name)
     return name
 
@@ -165,7 +165,7 @@ def _named(table: StoredTable, source: DataFrame, same: SameColumns) -> DataFram
     if differs and not given.where("given IS NULL").isEmpty():
         raise UsageError(
             f"cannot merge on `{same.target} = {same.source}`: rows of the source are null there, which `=` "
-            "matches with nothing. Write <=> if null is to be null, or leave these rows out"
+            "matches with nothing. Write <=> to match nulls, or leave these rows out"
         )
     if same.source.lower() == quote_name(field.name).lower():
         return source

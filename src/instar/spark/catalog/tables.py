@@ -275,5 +275,5 @@ class TableInsert(JavaProxy):
 
 def _cannot_say(name: str) -> UsageError:
     return UsageError(
-        f"Spark cannot hand this condition on `{name}` over: give the statement to store.sql(spark, …)"
+        f"Spark cannot pass this condition on `{name}` to instar: give the statement to store.sql(spark, …)"
     )

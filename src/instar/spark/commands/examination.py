@@ -89,5 +89,5 @@ def _examine_catalog(gateway: Gateway) -> Finding:
     reason = why_no_catalog(gateway)
     if reason is None:
         return Finding("catalog", Health.FINE, "a store can be a catalog of Spark SQL")
-    found = f"this Spark has no catalogs of ours ({reason}): views and table.read(spark) work"
+    found = f"a store cannot be a catalog of this Spark ({reason}): views and table.read(spark) work"
     return Finding("catalog", Health.WARNING, found, "Use a release of Spark that instar was tested with.")

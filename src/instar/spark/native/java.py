@@ -31,7 +31,7 @@ def compiled_object(gateway: JavaGateway, file: str, name: str, *arguments: obje
                 known[name] = construct(gateway, made, *arguments)
             except Py4JError as error:
                 raise UsageError(
-                    f"this Spark cannot compile classes of ours ({why_not_compiled(error)}): read tables "
+                    f"this Spark cannot compile instar's classes ({why_not_compiled(error)}): read tables "
                     "that need it with spark.read.format('instar'), and change rows in this process, as "
                     "table.delete(condition) does"
                 ) from error

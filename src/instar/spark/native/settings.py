@@ -35,7 +35,7 @@ def check_session(settings: Mapping[str, str]) -> None:
     if wrong and settings.get(_BY_ID) != "true":
         raise UsageError(
             f"with {wrong[0]}={settings[wrong[0]]}, Spark would find members of structs by name, and give "
-            f"nulls: set {_BY_ID} to true as well, or take the setting back"
+            f"nulls: set {_BY_ID} to true as well, or unset {wrong[0]}"
         )
 
 

@@ -71,7 +71,7 @@ class InstarSource(DataSource):
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 -- Spark's interface
         """Read the updates."""
         if not self._options.changes:
-            raise UsageError("a stream of a table has its changes: say .option('changes', 'true')")
+            raise UsageError("a stream reads the changes of a table: add .option('changes', 'true')")
         return StreamSource(self._options, self._chosen(), schema)
 
     def writer(self, schema: StructType, overwrite: bool) -> BatchSink:  # noqa: FBT001

@@ -56,7 +56,7 @@ def examine_store(services: Services) -> Iterator[Finding]:
     if not again:
         yield Finding("conditional writes", Health.FINE, "an object cannot be created twice")
     elif not isinstance(services.consensus, BlobConsensus):
-        found = "the service does not know them, and need not: the logs are elsewhere"
+        found = "the service does not support them, which is fine: the logs are elsewhere"
         yield Finding("conditional writes", Health.FINE, found)
     else:
         found = "two writers may create the same object, so logs in the store would lose commits"

@@ -99,7 +99,7 @@ def purge_table(
             break
     else:
         raise ConflictError(
-            f"cannot purge `{state.name}`: others kept writing what is to go. {len(held)} files were "
+            f"cannot purge `{state.name}`: others kept writing what should go. {len(held)} files were "
             "rewritten so far; purge again."
         )
     log.checkpoint(clean=True)

@@ -150,13 +150,13 @@ def _describe_naming(
         case Undropped():
             return "brought back"
         case Removed():
-            return "given up after a drop"
+            return "removed for good"
         case Renaming(to=to):
-            return "is not renamed after all" if to is None else f"is about to be renamed to {to}"
+            return "rename cancelled" if to is None else f"is about to be renamed to {to}"
         case Renamed(name=name):
             return f"renamed to {name}"
         case Pointed():
-            return "the first name is another table's now"
+            return "another table has the first name now"
         case Cloned(source=source, source_seqno=seqno):
             return f"cloned from {source} at seqno {seqno}"
 

@@ -282,7 +282,7 @@ class TableLog:
                     raise CommitOutcomeUnknownError(self._name, commit_id, str(error)) from error
             time.sleep(next(waiting))
         if found.seqno != pending:
-            why = "the log was truncated before the commit could be looked for in it"
+            why = "the log was truncated before the commit could be found in it"
             raise CommitOutcomeUnknownError(self._name, commit_id, why)
         return state, Committed(state, found) if found.commit.id == commit_id else None, None
 
@@ -292,7 +292,7 @@ class TableLog:
             return CommitOutcomeUnknownError(
                 self._name, commit_id, f"the store did not answer for {patience}"
             )
-        why = f"others were faster for {patience}"
+        why = f"others kept committing first, for {patience}"
         return ConflictError(f"cannot commit to `{self._name}`: {why}. Nothing was done; try again.")
 
     def _entry(self, state: TableState | None, commit_id: str, steps: tuple[Step, ...]) -> Entry:

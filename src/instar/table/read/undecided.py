@@ -27,10 +27,10 @@ def undecided(
 ) -> UsageError:
     """Return the error for an expression that is not decided for the row that `evaluate` looks at."""
     piece = _innermost(expression, evaluate) or expression
-    why = f"instar does not work out {piece}"
+    why = f"instar cannot compute {piece}"
     if isinstance(piece, Call) and piece.function == "cast" and piece.args[0].type == _TEXT:
         given = piece.args[0]
-        why = f"{given} is a string and is used as {format_type(piece.type)}, which not every text is"
+        why = f"{given} is a string used as {format_type(piece.type)}, and not every string is one"
     return UsageError(f"{what} cannot be decided without Spark: {why}. {remedy}")
 
 

@@ -76,7 +76,7 @@ class Value:
     def _undecided(self, batch: pa.RecordBatch, rows: Mask) -> UsageError:
         row = batch.slice(int(rows.argmax()), 1)
         return undecided(
-            f"what {self.text!r} is for a row",
+            f"the value of {self.text!r} for a row",
             self.expression or Anything(self.text),
             lambda piece: outcomes_of_rows(piece, row, self.schema, self.now),
             "Give a Spark session or frame, or write it with simpler functions",

@@ -109,9 +109,9 @@ def check_clauses(schema: Schema, on: Sequence[str], clauses: Sequence[Clause]) 
         raise UsageError(f"on={on!r}: name the columns by which rows are the same, as in on=['id']")
     for name in on:
         if schema.load_column(name) not in schema.fields:
-            raise UsageError(f"on={name!r}: a member of a struct cannot be merged by")
+            raise UsageError(f"on={name!r}: rows cannot be merged by a member of a struct")
     if not clauses:
-        raise UsageError("a merge without clauses does nothing: say when_matched_update(), or another")
+        raise UsageError("a merge without clauses does nothing: add when_matched_update(), or another")
     for clause in clauses:
         if clause.values is not None:
             check_settings(schema, clause.values)
@@ -134,7 +134,7 @@ def check_names_of(history: History, names: Sequence[str], clauses: Sequence[Cla
     """
     by_name = {When.MATCHED_UPDATE, When.NOT_MATCHED_INSERT}
     if any(clause.values is None and clause.when in by_name for clause in clauses):
-        remedy = "Call columns of the data as the table does, or say in the clause what columns are set to"
+        remedy = "Rename the columns of the data as in the table, or set columns in the clause"
         check_former(history, names, remedy)
 
 

@@ -111,7 +111,7 @@ def change_rows(
     """Commit changes to exactly the rows that they were worked out from; try again if these may be others.
 
     Appends of others are no matter. `doing` is what an error calls it: 'delete from', or 'upsert into'. It
-    goes on as long as a commit would, for others may be compacting all the time.
+    continues as long as a commit would, for others may be compacting all the time.
     """
     deadline = time.monotonic() + services.patience
     for attempt, pause in enumerate(pauses(), 1):
@@ -133,7 +133,9 @@ def change_rows(
                 if attempt >= ATTEMPTS and time.monotonic() > deadline:
                     break
         time.sleep(pause)
-    raise ConflictError(f"cannot {doing} `{log.name}`: others changed it each of {attempt} times. Try again.")
+    raise ConflictError(
+        f"cannot {doing} `{log.name}`: others changed it during all {attempt} attempts. Try again."
+    )
 
 
 def parts_since(

@@ -51,7 +51,7 @@ def upsert_local(
             allowed = evolving_by(evolution, state, needed_types(given.schema, given))
             writer = resolve_writer(state, given.schema, evolution=allowed)
         else:
-            check_former(state.history, given.column_names, "Call columns of the data as the table does")
+            check_former(state.history, given.column_names, "Rename the columns of the data as in the table")
         latest = state.history.latest if writer is None else writer.schema
         rows = pa.Table.from_batches(conform(given, latest), schema=arrow_schema(latest))
         keys = KeyBounds(key_stats(rows, latest, state.key), rows.num_rows)
