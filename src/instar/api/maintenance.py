@@ -95,7 +95,7 @@ class Maintenance:
                 continue  # it was dropped meanwhile
             except _StoppedError:
                 return report._replace(stopped=True)
-            except Exception as error:  # noqa: BLE001 -- others shall not suffer for it
+            except Exception as error:  # noqa: BLE001 -- the other tables still have their turn
                 MAINTENANCE_FAILED.inc()
                 known = isinstance(error, InstarError)
                 if not known:

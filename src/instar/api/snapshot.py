@@ -74,7 +74,7 @@ class Snapshot:
             if as_of is not None and time is not None and not plan.scan and not plan.merge:
                 check_existed(services, log, pin.state, as_of, time)
         except BaseException:
-            pin.release()  # whoever keeps the error keeps its frames, and would keep the lease
+            pin.release()  # a kept error keeps its frames, and would keep the lease
             raise
 
     @property

@@ -10,7 +10,7 @@ __all__ = ["main"]
 def main() -> None:
     """Run the command line; no traceback reaches the user."""
     try:
-        if sys.argv[1:] == ["--version"]:  # whoever only asks this does not wait for the rest
+        if sys.argv[1:] == ["--version"]:  # this needs none of the rest
             from instar import __version__  # noqa: PLC0415 -- read from the package's metadata
 
             sys.stdout.write(f"instar {__version__}\n")

@@ -64,7 +64,7 @@ def open_output() -> Iterator[TextIO]:
     Characters that the encoding lacks become question marks.
     """
     given = sys.stdout
-    if given is None:  # closed by whoever started this process
+    if given is None:  # closed by the parent process
         raise OutputError("it is closed")
     if not isinstance(given, io.TextIOWrapper):  # held in memory, where nothing fails
         yield given

@@ -25,7 +25,7 @@ def progress_bars(things: str | None = None) -> Iterator[Tell | None]:
     if not terminal.is_terminal:
         yield None
         return
-    # Only whoever looks at a bar loads what draws it.
+    # Load the library for bars only if one is shown.
     from rich.progress import (  # noqa: PLC0415
         BarColumn,
         DownloadColumn,

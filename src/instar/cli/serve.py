@@ -60,6 +60,6 @@ def serve(
             print_json({"url": url})
         else:
             console().print(f"Serving lineage on {url}. Press Ctrl+C to stop.")
-        sys.stdout.flush()  # whoever started this process waits for the URL
+        sys.stdout.flush()  # the parent process waits for the URL
 
     run(db, host, port, options, ready=ready)

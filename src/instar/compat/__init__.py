@@ -1,4 +1,4 @@
-"""The compatibility check: what one version of a schema does differently from another, and who notices."""
+"""The compatibility check: what differs between two versions of a schema, and what that breaks."""
 
 from instar.compat.avro import AvroVersion, parse_avro
 from instar.compat.columns import ColumnsVersion

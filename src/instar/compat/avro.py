@@ -1,7 +1,7 @@
 """Avro: whether data written under one schema is resolved under another, and the columns that records become.
 
 The rules are Avro's own for resolving a writer's schema against a reader's. Where the specification lets a
-value change in silence, such as the scale of a decimal, the answer is not *safe*.
+value change silently, such as the scale of a decimal, the answer is not *safe*.
 """
 
 from __future__ import annotations

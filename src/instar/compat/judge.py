@@ -106,7 +106,7 @@ class Judgements(msgspec.Struct, frozen=True):
         return answer, msgspec.structs.replace(self, answers=(*current, answer)[-self.limit :])
 
     def judge_all(self, alive: Iterable[Version], new: Version) -> tuple[tuple[Answer, ...], Judgements]:
-        """Answer for every version that is alive."""
+        """Judge a new version against every version that a table holds."""
         kept, answers = self, []
         for old in alive:
             answer, kept = kept.judge(old, new)

@@ -39,7 +39,7 @@ class Axis(Enum):
 
     *wire*: is every record of the old version read under the new one, with the same values?
     *query*: does a query over tables of both versions find the same columns with the same types?
-    *semantic*: do names and values go on meaning the same?
+    *semantic*: do names and values still mean the same?
     """
 
     WIRE = "wire"

@@ -1,4 +1,4 @@
-"""Versions from files: the format is told by the name of the file and by what is in it."""
+"""Versions from files: the name and the content of a file show its format."""
 
 from __future__ import annotations
 

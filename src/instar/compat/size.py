@@ -1,6 +1,6 @@
 """How large a schema may be: types that hold one another twice have columns without end.
 
-A record of a few lines can stand for more columns than any machine can count, and JSON may be nested deeper
+A record of a few lines can have more columns than any machine can count, and JSON may be nested deeper
 than anybody can follow. Both are refused when a version is loaded.
 """
 

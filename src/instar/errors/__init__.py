@@ -24,7 +24,7 @@
     ├── ConflictError                   reload and retry
     │   ├── SchemaMismatchError         compare_and_evolve_schema expected another schema
     │   ├── UpperMismatchError          an append expected another upper
-    │   ├── LeaseExpiredError           a vacuum has deleted what a reader held too long: read again
+    │   ├── LeaseExpiredError           a vacuum has deleted a reader's files: read again
     │   ├── PartsGoneError              a compaction's inputs were replaced meanwhile
     │   ├── TableExistsError
     │   ├── StreamExistsError
@@ -38,7 +38,7 @@
     ├── CorruptTableError               stop: stored bytes are not what was written
     │   └── AdoptedFileError            a file that others wrote is gone, or has been changed: put it back
     ├── NegativeCountError              a row was retracted more often than it was added: add it back
-    ├── CountOverflowError              a row is there more often than can be shown: retract some
+    ├── CountOverflowError              there are more copies of a row than can be shown: retract some
     ├── SkippingViolationError          a proof about a part was wrong: read everything, and report it
     └── StorageError                    the store did not do it
         ├── StorageDeniedError          it does not allow it

@@ -56,7 +56,7 @@ class UpperMismatchError(ConflictError):
 
 
 class LeaseExpiredError(ConflictError):
-    """A reader was away for longer than its lease lasts, and a vacuum has deleted files that it needs."""
+    """A reader paused for longer than its lease lasts, and a vacuum has deleted files that it needs."""
 
     code = "lease-expired"
 
@@ -84,7 +84,7 @@ class PartsGoneError(ConflictError):
 
 
 class TableExistsError(ConflictError):
-    """A table of that name is already there."""
+    """A table of that name already exists."""
 
     code = "table-exists"
 
@@ -94,7 +94,7 @@ class TableExistsError(ConflictError):
 
 
 class StreamExistsError(ConflictError):
-    """A stream of that name is already there."""
+    """A stream of that name already exists."""
 
     code = "stream-exists"
 
@@ -106,7 +106,7 @@ class StreamExistsError(ConflictError):
 
 
 class VersionConflictError(ConflictError):
-    """A version of a stream has one schema forever, and this is another."""
+    """A version of a stream keeps its schema forever, and this schema is another one."""
 
     code = "version-conflict"
 

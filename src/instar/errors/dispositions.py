@@ -1,4 +1,4 @@
-"""The answers that a process and an HTTP service give to errors: one table for all."""
+"""The exit code and the HTTP status of every error, in one table."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ __all__ = ["DISPOSITIONS", "Disposition", "disposition"]
 
 @dataclass(frozen=True)
 class Disposition:
-    """What a process and an HTTP service answer with."""
+    """The exit code of a process and the status of an HTTP answer."""
 
     exit_code: int
     http_status: int

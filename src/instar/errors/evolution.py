@@ -1,4 +1,4 @@
-"""Errors about schemas: a change that breaks the rules, or a reader or writer that was left behind."""
+"""Errors about schemas: a change that breaks the rules, or a reader or writer whose schema no longer fits."""
 
 from __future__ import annotations
 

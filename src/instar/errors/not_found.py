@@ -1,4 +1,4 @@
-"""Errors about a name that nothing has."""
+"""Errors about names that do not exist."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ class InputNotFoundError(NotFoundError):
 
 
 class ColumnNotFoundError(NotFoundError):
-    """No column of the schema is at that path."""
+    """The schema has no column at that path."""
 
     code = "column-not-found"
 

@@ -1,4 +1,4 @@
-"""Errors of the store: it failed, it refused, or nobody can tell whether it did what was asked."""
+"""Errors of the store: it failed, it refused, or the outcome is unknown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Errors that ask for another call: what was given cannot be understood, used or kept."""
+"""Errors that ask the caller to change the call: an argument cannot be understood, used or stored."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class FormerNameError(UsageError):
 
 
 class InvalidNameError(UsageError):
-    """A name from outside that could mean something else inside the store."""
+    """A name that is not allowed in a store."""
 
     code = "invalid-name"
 

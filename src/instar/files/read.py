@@ -1,7 +1,7 @@
 """Rows of files as one stream of Arrow batches, in types of a table where it has such columns.
 
 Files may differ in their columns: what one of them lacks is null. CSV and Parquet are read piece by piece,
-and whoever likes hears how many bytes of the files have been read; files of JSON lines are held in memory.
+and a callback gets how many bytes of the files have been read; files of JSON lines are held in memory.
 """
 
 from __future__ import annotations

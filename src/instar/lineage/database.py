@@ -108,8 +108,8 @@ class Database:
 def lock(connection: Connection, keys: Iterable[UUID]) -> None:
     """Keep all others away from these things until the transaction ends, always in the same order.
 
-    PostgreSQL has room for a few thousand locks, for everybody together. Who needs many takes one that keeps
-    everybody away.
+    PostgreSQL has room for a few thousand locks, for everybody together. A call that needs many takes one
+    that keeps everybody away.
     """
     if connection.dialect.name == "sqlite":
         return  # the only writer

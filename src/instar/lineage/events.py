@@ -231,7 +231,7 @@ class OpenLineageEvent(Struct, frozen=True):
 
     @property
     def is_streaming(self) -> bool:
-        """Whether the event says that its run goes on forever."""
+        """Whether the event says that its run never ends."""
         kind = ((self.job.facets if self.job else None) or {}).get("jobType") or {}
         return str(kind.get("processingType")).upper() == "STREAMING"
 

@@ -1,4 +1,4 @@
-"""Ids that are derived from what they name: the same thing has the same id, whoever reports it first.
+"""Ids that are derived from what they name: the same thing has the same id, in any order of reports.
 
 Parts are encoded as a JSON array before they are hashed, so no choice of names makes two things look alike.
 """

@@ -1,4 +1,4 @@
-"""Retention: what was superseded before a time goes, a few rows at a time, while the service goes on.
+"""Retention: delete what was superseded before a time, a few rows at a time, while the service runs.
 
 The current version of a dataset always stays, and so does whatever was current at that time or is newer.
 Schema versions go when no dataset version refers to them any more. Each kind of row is walked through once.
@@ -79,7 +79,7 @@ def retire(
     batch: int = BATCH,
     report: Callable[[Retired], object] = lambda _: None,
 ) -> Retired:
-    """Delete what was superseded before a time, in transactions of a few rows; `report` hears of each."""
+    """Delete what was superseded before a time, in transactions of a few rows; `report` gets the counts."""
     done = Retired()
     for kind in _kinds(before):
         after: tuple[Any, ...] | None = None
@@ -95,7 +95,7 @@ def retire(
 def _retire_some(
     connection: Connection, kind: _Kind, after: tuple[Any, ...] | None, batch: int
 ) -> tuple[int, tuple[Any, ...] | None]:
-    """Delete rows that follow one; return how many, and where to go on or None."""
+    """Delete rows that follow one; return how many, and where to continue, or None."""
     following = [tuple_(*kind.order) > tuple_(*map(literal, after))] if after is not None else []
     found = connection.execute(kind.select(*following).limit(batch)).all()
     still = found

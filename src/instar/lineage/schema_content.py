@@ -59,7 +59,7 @@ class SchemaContent(NamedTuple):
         return hashlib.sha256(self.encode().encode()).hexdigest()
 
     def amended(self, seen: SchemaContent) -> SchemaContent:
-        """Return this schema as somebody saw it who may have looked at some of the fields only.
+        """Return this schema as seen by a reader that may have looked at only some of the fields.
 
         Of a field with the same name, what was seen is right; fields that were not seen stay.
         """

@@ -79,7 +79,7 @@ class PartLimits(NamedTuple):
 
     A process that sorts and writes parts takes about four times as much, however long the stream is: the
     rows exist twice for a moment, then once beside their order and their file. Rows that compress to less
-    than half make parts smaller than they should be; whoever has more memory can make them larger.
+    than half make parts smaller than they should be; with more memory they can be larger.
     """
     stats_bytes: int = STATS_BUDGET
     """What the statistics of a part may take of the metadata."""
@@ -130,7 +130,7 @@ def write_part(
     indices = None
     if order is RowOrder.SORT:
         physical = physical.combine_chunks()
-        del table, rows, updates  # now there is a copy, and whoever called may have forgotten the original
+        del table, rows, updates  # now there is a copy, and the caller may have dropped the original
         indices = sort_indices(physical, schema, order_by)
     if order is RowOrder.NONE:
         first, last = encode_limits(stats, physical.num_rows, schema, order_by)

@@ -1,7 +1,7 @@
 """Walking through types: what is inside them, and other things made of it, written once for all kinds.
 
 A type holds others in its slots: a struct in its members, a list in its element, a map in its key and its
-value. Whoever has to know which of these it is matches on the type; everybody else goes through here.
+value. Code that depends on the kind matches on the type; all other code uses this module.
 """
 
 from __future__ import annotations

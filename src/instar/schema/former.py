@@ -1,4 +1,4 @@
-"""Names that columns had before: whoever brings one back may mean the column that had it."""
+"""Former names of columns: data that uses one may mean the column that had it."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _Key = tuple[int | str, ...]  # the fields around a struct, by id, and what of t
 
 
 class Former(NamedTuple):
-    """A column that had a name: its id, the last schema in which it did, and its path now, if it is there."""
+    """A column that had a name: its id, the last schema in which it did, and its current path, if any."""
 
     field_id: int
     schema_id: int

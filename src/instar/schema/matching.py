@@ -1,7 +1,7 @@
 """Matching by name: which field of a table a column of an id-less schema means.
 
 Same name, same place: same field. A name that vanished beside a name that appeared may be a rename
-or a drop and an add; if the types allow both, nobody but the caller can tell, and it is refused.
+or a drop and an add; if the types allow both, only the caller can tell, and it is refused.
 """
 
 from __future__ import annotations

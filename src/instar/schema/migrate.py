@@ -206,7 +206,7 @@ def _step(old: Type, new: Type, names: Names) -> _Step:
 def _rebase(array: pa.ListArray | pa.MapArray) -> tuple[pa.Array, int, int]:
     """Return offsets that start at zero, and the span of the child values that they cover.
 
-    The values of a sliced list are those of the whole list: only its offsets know of the slice.
+    The values of a sliced list are those of the whole list: only its offsets show the slice.
     """
     offsets = array.offsets
     start, end = offsets[0].as_py(), offsets[-1].as_py()

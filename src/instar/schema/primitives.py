@@ -1,4 +1,4 @@
-"""The primitive types: one row for each, with all that any part of instar knows of it.
+"""The primitive types: one row for each, with everything that instar knows about it.
 
 What Arrow and Spark call it, what else people write for it, what it may be widened to, and how its values
 are held and compared. A new primitive type is a row here, and a kernel for each function that takes it.
@@ -35,7 +35,7 @@ class Family(Enum):
 
 
 class PrimitiveRow(NamedTuple):
-    """What is known of a type."""
+    """What instar knows about a type."""
 
     name: str
     """As Spark's DDL says it, in lower case."""

@@ -1,4 +1,4 @@
-"""Fences: whether a reader with its own schema may go on, given all that the table has been through.
+"""Fences: whether a reader with its own schema may continue, after all changes of the table.
 
 A reader's schema must be a valid migration of the table's history, as if it were the next schema,
 except that a reader may choose the order of its columns.
@@ -31,7 +31,7 @@ _PHRASES: Final = {
 
 
 class Fence(msgspec.Struct, frozen=True):
-    """One reason why a reader cannot go on: the column, and the schema that changed it."""
+    """One reason why a reader cannot continue: the column, and the schema that changed it."""
 
     kind: ChangeKind
     path: str
@@ -46,7 +46,7 @@ class Fence(msgspec.Struct, frozen=True):
 
 
 def check_reader(history: History, reader: Schema) -> tuple[Fence, ...]:
-    """Answer with every fence; empty means that the reader goes on undisturbed."""
+    """Return every fence; empty means that the reader may continue."""
     obstacles = _obstacles(history.migration_type, reader)
     if not obstacles:
         return ()

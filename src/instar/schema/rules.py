@@ -145,7 +145,7 @@ def can_widen(old: Type, new: Type) -> bool:
 
 
 class _Comparison:
-    """One walk over two trees, with the ids of the whole table at hand."""
+    """One walk over two trees; it knows the ids of the whole table."""
 
     def __init__(self, history: MigrationType) -> None:
         self.live = history.live_ids()

@@ -1,6 +1,6 @@
 """`Schema`: an ordered set of columns, well-formed by construction.
 
-Whoever holds a schema need not ask again whether ids are unique or a name is ambiguous.
+So code that has a schema need not check again whether ids are unique or a name is ambiguous.
 How one schema may follow another is in `rules.py`.
 """
 
@@ -112,7 +112,7 @@ def index_fields(fields: tuple[Field, ...]) -> dict[str, Field]:
 
 
 def number_fields(fields: Iterable[Field], ids: Iterator[int] | None = None) -> tuple[Field, ...]:
-    """Give every field a new id, parents before children, counting from 1 unless told otherwise."""
+    """Give every field a new id, parents before children, by default counting from 1."""
     ids = count(1) if ids is None else ids
     return tuple(_numbered(field, ids) for field in fields)
 

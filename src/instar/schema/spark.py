@@ -27,7 +27,7 @@ _DECIMAL = re.compile(r"decimal\(\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\)")
 _CHAR_METADATA: Final = "__CHAR_VARCHAR_TYPE_STRING"
 _COLLATION_METADATA: Final = "__COLLATIONS"
 _BY_BYTES: Final = " collate UTF8_BINARY"
-"""What Spark says of strings that compare by their bytes, if somebody said so before."""
+"""The explicit form of Spark's default: strings that compare by their bytes."""
 
 
 TypeJson = str | dict[str, Any]

@@ -16,7 +16,7 @@ __all__ = ["format_field", "format_fields", "format_type"]
 
 
 def format_fields(fields: tuple[Field, ...]) -> str:
-    """Print columns as DDL text that reads back the same, but for the ids."""
+    """Print columns as DDL text that reads back the same, except for the ids."""
     return ", ".join(format_field(field) for field in fields)
 
 

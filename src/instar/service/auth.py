@@ -1,4 +1,4 @@
-"""Who may ask: bearer tokens with scopes; without tokens, only this machine and no foreign web page."""
+"""Who may send requests: bearer tokens with scopes; without tokens, only this machine, no other web page."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ class Guard:
         return found
 
     def check_local(self, headers: Mapping[str, str]) -> None:
-        """Without tokens, refuse what other web pages send through the browser of who sits here."""
+        """Without tokens, refuse what other web pages send through a browser on this machine."""
         if self.tokens is not None:
             return
         host = _split(f"//{headers.get('host', '')}").hostname or ""

@@ -29,7 +29,7 @@ def serve(
     *,
     ready: Callable[[str], object] = lambda _: None,
 ) -> None:
-    """Serve until SIGINT or SIGTERM. `ready` hears the URL; port 0 takes any that is free."""
+    """Serve until SIGINT or SIGTERM. `ready` gets the URL; port 0 takes any free one."""
     if options.tokens is None and not is_loopback(host):
         raise UsageError(
             f"without tokens, everybody who reaches {host} could read and write. Name a file of tokens with "

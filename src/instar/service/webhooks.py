@@ -99,7 +99,7 @@ def _is_local(address: str) -> bool:
 
 
 def _embedded(ip: ipaddress.IPv4Address | ipaddress.IPv6Address) -> list[ipaddress.IPv4Address]:
-    """Return the addresses of IPv4 that one of IPv6 stands for, in each of the ways that gateways know."""
+    """Return the IPv4 addresses that an IPv6 address contains, by every known scheme of gateways."""
     if isinstance(ip, ipaddress.IPv4Address):
         return []
     found = [ip.ipv4_mapped, ip.sixtofour, *(ip.teredo or ())]

@@ -21,7 +21,7 @@ class Mode(Enum):
     TRY = "try"
     """It is null."""
     UNKNOWN = "unknown"
-    """Any of these: whoever made the expression could not tell."""
+    """Any of these: the source of the expression does not say which."""
 
     @property
     def may_fail(self) -> bool:

@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class Rollup(msgspec.Struct, frozen=True, array_like=True):
-    """A whole state at one seqno, but for the parts, which are in the chunks."""
+    """A whole state at one seqno, except for the parts, which are in the chunks."""
 
     name: str
     table_id: str

@@ -121,7 +121,7 @@ def resolve_columns(schema: Schema, options: Mapping[str, Option]) -> dict[str, 
 
 
 def evolve(state: TableState, expected_id: int | None, schema: Schema) -> tuple[Step, ...]:
-    """Append a schema to the history, if `expected_id` is the latest; the latest schema again is no step."""
+    """Append a schema to the history, if `expected_id` is the latest; the same schema gives no step."""
     if schema == state.history.latest:
         return ()
     if "stream" in state.labels:
@@ -145,7 +145,7 @@ def append(
     discard: bool = False,
     planned_at: int | None = None,
 ) -> tuple[Step, ...]:
-    """Add a batch whose `lower` is the table's upper; a token that is remembered makes it no step.
+    """Add a batch whose `lower` is the table's upper; a token that is remembered gives no step.
 
     Rows that it retracts by position were seen at the seqno `planned_at`: since then nobody may have replaced
     their parts, or retracted rows of them.
@@ -226,7 +226,7 @@ def compact(state: TableState, planned_at: int, step: Compacted) -> tuple[Step, 
 
 
 def advance_since(state: TableState, since: int) -> tuple[Step, ...]:
-    """Allow times before `since` to be merged; going back is no step."""
+    """Allow times before `since` to be merged; an earlier time gives no step."""
     if since > state.upper:
         raise UsageError(
             f"since cannot pass upper: {since} is after {state.upper}, the upper of `{state.name}`"
@@ -235,7 +235,7 @@ def advance_since(state: TableState, since: int) -> tuple[Step, ...]:
 
 
 def configure(state: TableState, options: Mapping[str, Option]) -> tuple[Step, ...]:
-    """Set options, or with None take them back."""
+    """Set options; None removes one."""
     changed = {
         option: value
         for option, value in check_options(resolve_columns(state.history.latest, options)).items()
@@ -245,12 +245,12 @@ def configure(state: TableState, options: Mapping[str, Option]) -> tuple[Step, .
 
 
 def drop(state: TableState) -> tuple[Step, ...]:
-    """End the table; one that has ended is no step."""
+    """End the table; if it has ended already, there is no step."""
     return () if state.dropped else (Dropped(),)
 
 
 def undrop(state: TableState, *, with_stream: bool = False) -> tuple[Step, ...]:
-    """Bring a table back that has ended, unless a vacuum may have taken what it held.
+    """Bring back a table that has ended, unless a vacuum may have deleted its files.
 
     Tables of a stream come back only together with it.
     """
@@ -262,7 +262,7 @@ def undrop(state: TableState, *, with_stream: bool = False) -> tuple[Step, ...]:
 
 
 def remove(state: TableState) -> tuple[Step, ...]:
-    """Let what a table held go for good, if it has ended."""
+    """Give up the files of a table for good, if it has ended."""
     return (Removed(),) if state.dropped and not state.removed else ()
 
 

@@ -52,7 +52,7 @@ def resolve_comments(schema: Schema, comments: Mapping[str | None, str | None]) 
 
 
 def comment(state: TableState, comments: Mapping[str | None, str | None]) -> tuple[Step, ...]:
-    """Say what a table or its columns are for, or with None take it back."""
+    """Comment on a table or its columns; None removes a comment."""
     config = state.config or {}
     resolved = resolve_comments(state.history.latest, comments)
     changed = {name: text for name, text in resolved.items() if config.get(name) != text}

@@ -53,7 +53,7 @@ class NewBatch(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def rows(self) -> int:
-        """The number of updates in the batch: rows of parts, and rows that are taken back by position."""
+        """The number of updates in the batch: rows of parts, and rows that are retracted by position."""
         return self.part_rows + self.retracted
 
     @property
@@ -63,7 +63,7 @@ class NewBatch(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def retracted(self) -> int:
-        """The number of rows of other batches that it takes back by position."""
+        """The number of rows of other batches that it retracts by position."""
         return sum(it.rows for it in self.retractions) + sum(sheet.rows for sheet in self.sheets)
 
     @property
@@ -84,7 +84,7 @@ class Created(msgspec.Struct, frozen=True, array_like=True, tag="created"):
 
 
 class Cloned(msgspec.Struct, frozen=True, array_like=True, tag="cloned"):
-    """A table begins with what another one held; the commit's rollup says it all."""
+    """A table begins with the content of another one; the commit's rollup has all of it."""
 
     table_id: str
     source: str
@@ -143,7 +143,7 @@ class Configured(msgspec.Struct, frozen=True, array_like=True, tag="configured")
 
 
 class Checkpointed(msgspec.Struct, frozen=True, array_like=True, tag="checkpointed"):
-    """Nothing changes, but whoever reads from here on may start at the commit's rollup."""
+    """Nothing changes, but readers may start at the commit's rollup from now on."""
 
 
 class Dropped(msgspec.Struct, frozen=True, array_like=True, tag="dropped"):
@@ -151,7 +151,7 @@ class Dropped(msgspec.Struct, frozen=True, array_like=True, tag="dropped"):
 
 
 class Undropped(msgspec.Struct, frozen=True, array_like=True, tag="undropped"):
-    """A table that was dropped is there again, as it was."""
+    """A table that was dropped is back, as it was."""
 
 
 class Removed(msgspec.Struct, frozen=True, array_like=True, tag="removed"):
@@ -220,9 +220,9 @@ class Naming(msgspec.Struct, frozen=True, array_like=True):
 class CommitRecord(msgspec.Struct, frozen=True, array_like=True):
     """One entry of a table's log: who did what, when, in one atomic move.
 
-    The id is drawn by whoever commits, before the first attempt: after a lost reply it tells whether the
+    The committer chooses the id before the first attempt: after a lost reply it tells whether the
     commit landed. `at` is milliseconds since 1970 by the committer's clock, and `by` names the committer.
-    `after` is the id of the entry before, so that no entry can go missing or be exchanged unnoticed.
+    `after` is the id of the entry before, so that a lost or replaced entry is noticed.
     """
 
     id: str

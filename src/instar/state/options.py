@@ -79,7 +79,7 @@ class Fields(NamedTuple):
 
 CLUSTER_BY: Final = "cluster_by"
 MOST_CLUSTERED: Final = 8
-"""Along a curve over more fields than this, none of them decides much."""
+"""A curve over more fields than this would cluster none of them well."""
 
 STATS: Final = "stats"
 MOST_STATS: Final = 100

@@ -27,10 +27,10 @@ class Place(NamedTuple):
 
 
 class Adopted(msgspec.Struct, frozen=True, array_like=True):
-    """What is known of a file that others wrote, which is read where it lies, by the names of its columns.
+    """What is known about an adopted file, which is read in its place, by the names of its columns.
 
     `footer` is the BLAKE2b-16 digest of its Parquet footer, and `modified_ms` when it was last written:
-    whoever finds another footer has another file. `values` are the columns that its path tells, by field id,
+    another footer means another file. `values` are the columns in its path, by field id,
     as text. `nanos` are the fields that it holds in nanoseconds. `analyzed` says that its statistics come
     from its rows.
     """
@@ -43,10 +43,10 @@ class Adopted(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Part(msgspec.Struct, frozen=True, array_like=True):
-    """One immutable Parquet file, and what is known of it without opening it.
+    """One immutable Parquet file, and what is known about it without opening it.
 
     `ts_min` and `ts_max` are None where every row has the time of its batch, which is then `upper - 1`.
-    `first_row` and `last_row` are the least and the greatest row, encoded by whoever wrote the part.
+    `first_row` and `last_row` are the least and the greatest row, encoded by the writer of the part.
     Where `adopted` is set, the key is a path or URL outside the store.
     """
 

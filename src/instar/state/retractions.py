@@ -1,4 +1,4 @@
-"""Retractions: rows of a part that a batch takes back, by their positions in the file.
+"""Retractions: rows of a part that a batch removes, by their positions in the file.
 
 The positions are a Roaring bitmap in its portable format. A few small ones travel in the commit; others are
 in sheets, which are immutable objects: bitmaps one after the other, and a directory that says whose they are.
@@ -33,7 +33,7 @@ _DIGEST_SIZE: Final = 16
 
 
 class Retraction(msgspec.Struct, frozen=True, array_like=True):
-    """The rows of the part at a place that are taken back, and how many they are."""
+    """The retracted rows of the part at a place, and their number."""
 
     place: Place
     rows: int
@@ -88,7 +88,7 @@ def whole_part(rows: int) -> BitMap:
 
 
 def decode_bitmap(data: bytes, rows: int, *, what: str, digest: bytes | None = None) -> BitMap:
-    """Read positions; as many as were written, and with the digest that is known of them."""
+    """Read positions, and check their number and their digest."""
     if digest is not None and _digest(data) != digest:
         raise CorruptTableError(what, "the digest of a bitmap does not match")
     try:

@@ -73,7 +73,7 @@ TOUCHED_PLACES: Final = 10_000
 
 
 _NOTHING: Final = Schema((Field(1, "nothing", Primitive("boolean")),))
-"""What stands for a schema where there is no table."""
+"""The schema of a log without a table."""
 
 
 class TokenRecord(NamedTuple):
@@ -107,8 +107,8 @@ class TableState:
     """A table at one seqno. `since <= upper`, and neither ever goes back.
 
     Parts are in `chunks` as of the seqno `folded`, that of a rollup, and in `tail` those that came after it.
-    Of these, the places in `unfolded()` have since been removed. `start` is the newest rollup that the log
-    tells of: the chunks may be those of an older one, or of one that was written just now.
+    Of these, the places in `unfolded()` have since been removed. `start` is the newest rollup in the log:
+    the chunks may be those of an older one, or of one that was written just now.
     Retractions are likewise in `sheets` and in the tail; those of places that were removed mean nothing.
     """
 
@@ -139,7 +139,7 @@ class TableState:
     pointer: str | None = None  # the log of the table that has the key of this log as its name
     origins: tuple[str, ...] = ()  # the ids of tables whose files this one may refer to, as a clone
     removed: bool = False  # it was dropped, and what it held may be gone
-    dropped_at: int = 0  # by the clock of whoever dropped or removed it; 0 if there never was a table
+    dropped_at: int = 0  # by the clock of whatever dropped or removed it; 0 if there never was a table
 
     def is_at(self, name: str) -> bool:
         """Whether there is a table, and it has a name."""
@@ -177,7 +177,7 @@ class TableState:
 
     @property
     def base(self) -> Start:
-        """Where reading this state starts: at the newest rollup, which the log may not tell of yet."""
+        """Where reading this state starts: at the newest rollup, which may not be in the log yet."""
         return self.start if self.start.seqno >= self.folded else Start(self.folded, rollup=True)
 
     def unfolded(self) -> frozenset[Place]:
@@ -202,7 +202,7 @@ def apply(state: TableState | None, name: str, seqno: int, commit: CommitRecord)
 
 
 def naming_after(state: TableState, log: str, steps: tuple[Step, ...]) -> Naming | None:
-    """Return what the commit of the steps that led to a state has to tell of names, in the log of a key."""
+    """Return what a commit must say about names, if its steps do not, in the log of a key."""
     told = state.dropped == any(isinstance(step, Dropped) for step in steps)
     if told and state.name == log and state.pointer is None:
         return None
@@ -288,7 +288,7 @@ def _nothing(name: str, table_id: str, seqno: int, start: Start) -> TableState:
 def _named(
     state: TableState, step: Dropped | Undropped | Renaming | Renamed, commit: CommitRecord
 ) -> TableState:
-    """Fold in what a step says of a table's end or name."""
+    """Fold in a step about a table's end or name."""
     match step:
         case Dropped():
             return replace(state, dropped=True, dropped_at=commit.at)

@@ -75,7 +75,7 @@ class Blob(Protocol):
         """Create an object; False if there already is one, which is left as it is.
 
         The request is sent once. After a `StorageTimeoutError` the object may exist, and a second call
-        then answers False to its own first: whoever repeats it compares the content (a commit's id)
+        then answers False to its own first: the caller compares the content (a commit's id)
         before believing that somebody else was first. A service that does not know the condition raises
         `StorageUnsupportedError`, or overwrites the object.
         """

@@ -7,7 +7,7 @@ Objects of a key, below `log/<percent-encoded key>/`:
     hint                         a seqno the log has reached; only a place to start looking
 
 The floor is the greatest of its markers. It never sinks, because a marker is deleted only once a greater
-one exists, and a delayed request can bring back none but a lesser one.
+one exists, and a delayed request can bring back only a lesser one.
 
 **Why a cut-off entry cannot come back.** Creating an entry if absent is a compare-and-set only as long as
 entries are never deleted: a writer that slept since it saw entry 6 could create 7 anew after 7 had been
@@ -28,7 +28,7 @@ n, then n was the last entry at some moment in between. The order of deletions d
 `truncate` that is killed anywhere leaves either the old floor, or the new one and some rubbish below it.
 
 **What if an entry is lost all the same**, by a mistake or a broken disk? The log would seem to end before
-it. So whoever finds the end for the first time looks further on. A short log is listed, which shows every
+it. So a reader that finds the end for the first time looks further. A short log is listed, which shows every
 gap. In a long one, entries at growing distances tell of a gap, unless the log has only grown meanwhile: it
 is found if at least as many entries follow it as are missing.
 

@@ -76,7 +76,7 @@ class Consensus(Protocol):
     def truncate(self, key: str, below: int) -> None:
         """Cut off the entries below a seqno, except the last entry of the log.
 
-        Safe to repeat; whoever was killed in the middle has cut off nothing or a beginning of the log,
+        Safe to repeat; if it is killed in the middle, nothing or a beginning of the log is cut off,
         and a writer that was asleep all the while cannot bring an entry back.
         """
 

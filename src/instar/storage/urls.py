@@ -1,4 +1,4 @@
-"""URLs as they may be shown: in an error, in a log, to whoever looks over a shoulder."""
+"""URLs as they may be shown in an error or a log: without passwords."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ class Intent(msgspec.Struct, frozen=True, array_like=True):
 
 
 class TableOutcome(msgspec.Struct, frozen=True, array_like=True):
-    """What a write came to."""
+    """The result of a write."""
 
     number: int
     token: str
@@ -136,9 +136,9 @@ class Batches:
     """The last micro-batch of each sink that is finished: its number and its version."""
 
     def find(self, token: str) -> TableOutcome | None:
-        """Find what a write with a token came to, finished or not.
+        """Find the result of a write with a token, finished or not.
 
-        Of a micro-batch that was finished long ago it is only known that it was.
+        For a micro-batch that was finished long ago, only that is known.
         """
         if token in self.pending:
             number, intent = self.pending[token]

@@ -100,7 +100,7 @@ class VersionAdded(msgspec.Struct, frozen=True, array_like=True, tag="version"):
 
 
 class TablesAdded(msgspec.Struct, frozen=True, array_like=True, tag="tables"):
-    """Tables are about to be created, or created anew."""
+    """Tables are about to be created, or created again."""
 
     tables: tuple[TableRecord, ...]
 
@@ -166,7 +166,7 @@ class Catalog:
         return self.history.latest_id
 
     def load_version(self, version: str) -> VersionRecord:
-        """Return what is known of a version, or say which there are."""
+        """Return what is known about a version, or raise an error that names the highest."""
         found = self.versions.get(as_version(version))
         if found is None:
             raise UsageError(

@@ -123,7 +123,7 @@ def add_tables(
 
 
 def forget_table(catalog: Catalog, name: str, table_id: str) -> Sequence[CatalogChange]:
-    """Forget a table that was dropped, unless it has been created anew."""
+    """Forget a table that was dropped, unless it has been created again."""
     known = catalog.tables.get(name)
     return () if known is None or known.table_id != table_id else (TableForgotten(name),)
 

@@ -1,7 +1,8 @@
 """Dropping a stream with all its tables, and bringing it back.
 
 First, no write may begin any more, and what was begun is finished. Then the stream is gone, and after that
-its tables. Whoever is killed in between leaves tables that another drop, or a new stream, takes away.
+its tables. If the process is killed in between, another drop, or a new stream, drops the tables that are
+left.
 """
 
 from __future__ import annotations

@@ -54,7 +54,7 @@ MOST_ATTEMPTS: Final = 5
 """A table that has failed so often in one pass is left to the next."""
 
 SEVERAL: Final = "several"
-"""Stands for rules of which no evolver has all."""
+"""Stands for a mix of versions of the rules, which no evolver has."""
 
 _FIRST_PAUSE_MS: Final = 60_000
 _LONGEST_PAUSE_MS: Final = _HOUR
@@ -143,7 +143,7 @@ class Progressed(msgspec.Struct, frozen=True, array_like=True, tag="progressed")
 
 
 class Refilled(msgspec.Struct, frozen=True, array_like=True, tag="refilled"):
-    """The queue goes on with tables that were spilled."""
+    """The queue continues with tables that were spilled."""
 
     queue: tuple[Queued, ...]
 
@@ -218,7 +218,7 @@ class Rest(NamedTuple):
 
 
 class Walk(NamedTuple):
-    """Begin a pass, or begin it anew because the target has moved."""
+    """Begin a pass, or begin it again because the target has moved."""
 
     retargeted: bool
 

@@ -2,7 +2,7 @@
 
 One table is one short commit, so no writer ever waits. Commits of all share the disk, though, so the evolver
 rests between batches. Every step may be repeated: a table that has its stamp
-is left alone, and whoever has lost the lead finds out when it records what it did.
+is left alone, and an evolver that has lost the lead finds out when it records what it did.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ _CODEC: Final = Codec[EvolverState, EvolutionChange](
 
 
 class Standby(NamedTuple):
-    """Another evolver leads until a time, unless it goes on longer."""
+    """Another evolver leads until a time, or longer if it renews its lead."""
 
     holder: str
     until: int
@@ -153,7 +153,7 @@ class StreamEvolver:
         return self._handle.name
 
     def load(self) -> EvolverState:
-        """Return where the evolver stands, whoever leads."""
+        """Return the evolver's state, whichever process leads."""
         return self._journal.refresh() or EvolverState()
 
     def plan(self) -> tuple[EvolverState, Catalog, Action]:
@@ -238,7 +238,7 @@ class StreamEvolver:
         return self._journal.known or EvolverState()
 
     def _lead(self, evolution: EvolverState) -> Standby | None:
-        """Take the lead or keep it; answer with who has it if that is somebody else."""
+        """Take the lead or keep it; return the holder if it is somebody else."""
         current = evolution.leadership
         rival, renewed = claim_lead(current, self._holder, self._fence, self._clock(), self._lead_ms)
         if rival is not None:
@@ -345,7 +345,7 @@ class StreamEvolver:
         return report
 
     def _turn(self, catalog: Catalog, table: Queued, verdicts: Verdicts) -> _Turn:
-        """Bring one table to the target, looking at what it says of itself now and not when it was queued."""
+        """Bring one table to the target, by its state now, not when it was queued."""
         try:
             log, state = self._handle.find_table(table.name)
             if state is None or not state.is_at(table.name):

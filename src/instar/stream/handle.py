@@ -54,7 +54,7 @@ _READERS: Final = 16
 
 
 class RowsOf(NamedTuple):
-    """What rows are: of which versions, and the schema of the stream that they need at least."""
+    """The versions of rows, and the oldest schema of the stream that holds them."""
 
     versions: tuple[Version, ...]
     schema_id: int
@@ -118,7 +118,7 @@ class StreamHandle:
         return self._found(self.journal.commit(decide))
 
     def load(self) -> Catalog:
-        """Return the catalog as of now; the stream must exist."""
+        """Return the current catalog; the stream must exist."""
         return self._found(self.journal.refresh())
 
     def known(self) -> Catalog:
@@ -126,7 +126,7 @@ class StreamHandle:
         return self.load() if self.journal.known is None else self._found(self.journal.known)
 
     def commit(self, decide: Callable[[Catalog], Sequence[CatalogChange]]) -> Catalog:
-        """Commit the changes that `decide` answers for the catalog as of now; the stream must exist."""
+        """Commit the changes that `decide` returns for the current catalog; the stream must exist."""
         return self._found(self.journal.commit(lambda catalog: decide(self._found(catalog))))
 
     @property
@@ -210,7 +210,7 @@ class StreamHandle:
         return find_log(self.services, name)
 
     def open_table(self, name: str, table_id: str) -> TableLog:
-        """Return the log of the table with an id, if it has a name still; with what is known of it."""
+        """Return the log of the table with an id, and what is known about it, if it still has a name."""
         known = self._targets.get(name)
         return known.log if known is not None and known.table_id == table_id else self.find_table(name)[0]
 

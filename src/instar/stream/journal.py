@@ -106,7 +106,7 @@ class Journal(Generic[S, C]):
             return self._value
 
     def commit(self, decide: Callable[[S | None], Sequence[C]]) -> S | None:
-        """Commit the changes that `decide` answers for the value as of now, and return the value after them.
+        """Commit the changes that `decide` returns for the current value, and return the value after them.
 
         It is asked again whenever the value has changed, and what it raises is passed on once the value is
         known to be current. No changes means that there is nothing to do.
@@ -228,7 +228,7 @@ class Journal(Generic[S, C]):
         return True
 
     def _reload(self) -> None:
-        """Start at the last entry that holds the whole value, and go on to what is the last entry now."""
+        """Start at the last entry that holds the whole value, and continue to the current last entry."""
         consensus = self._services.consensus
         for _ in range(_RELOADS):
             tail = consensus.tail(self._key)

@@ -29,7 +29,7 @@ class Leadership(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Claim(NamedTuple):
-    """What whoever wants to lead finds: somebody else who does, or what to record, if anything."""
+    """The answer to a process that wants to lead: who else leads, or what to record, if anything."""
 
     rival: Leadership | None = None
     renewed: Leadership | None = None
@@ -61,7 +61,7 @@ _CODEC: Final = Codec[Leadership, Leadership](
 
 
 class Leader:
-    """Somebody who leads, or stands by, in what has a key of its own."""
+    """A process that leads, or waits to lead, the work of one key."""
 
     def __init__(self, services: Services, key: str, *, lead_ms: int = LEAD_MS) -> None:
         self._key = key
@@ -72,7 +72,7 @@ class Leader:
         self._fence: int | None = None
 
     def lead(self) -> Leadership | None:
-        """Take the lead, or keep it, and answer with None; or with the one who has it."""
+        """Take the lead, or keep it, and return None; or return its holder."""
         current = self._journal.refresh()
         rival, renewed = claim_lead(current, self._holder, self._fence, self._clock(), self._lead_ms)
         if rival is not None or renewed is None:

@@ -1,7 +1,7 @@
 """One schema out of many versions: each column takes its definition from the highest version that has it.
 
-A column that later versions lack stays, for tables hold its values. It may be null if a version lacks it or
-allows nulls. Columns are in the order of their ids, so no merge ever reorders another.
+A column that later versions lack stays, because tables hold its values. It may be null if a version lacks it
+or allows nulls. Columns are in the order of their ids, so no merge ever reorders another.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def plan_protobuf(catalog: Catalog, version: str, encoding: Encoding) -> Sequenc
 
 
 def load_stored_encoding(catalog: Catalog, version: str) -> Encoding:
-    """Return how records of a version are encoded, or say that nobody has told."""
+    """Return how records of a version are encoded, or raise if that was never declared."""
     wanted = str(as_version(version))
     stored = stored_encodings(catalog)
     if wanted not in stored:

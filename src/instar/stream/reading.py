@@ -159,7 +159,7 @@ def hold_tables(handle: StreamHandle, kind: Kind, span: Span) -> HeldTables:
             undo.callback(services.leases.release, lease)
             states = load_states(handle, records_in(catalog, kind, span))
             if any(_is_ahead(state, catalog) for _, state in states):
-                continue  # the stream evolved meanwhile: whoever asks for its latest schema is not fenced
+                continue  # the stream evolved meanwhile: a reader of its latest schema is not fenced
             tables = _agreeing(handle, states, number)
             if tables is None:
                 continue  # more writes came meanwhile than are remembered

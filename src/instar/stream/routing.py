@@ -46,7 +46,7 @@ def horizon(now_ms: int) -> int:
 
 
 def event_times(column: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-    """Return event times as microseconds, and which of them are there."""
+    """Return event times as microseconds, and which of them are not null."""
     if pa.types.is_date32(column.type):
         days = column.cast(pa.int32()).cast(pa.int64())
         times = days.fill_null(0).to_numpy(zero_copy_only=False) * DAY

@@ -1,4 +1,4 @@
-"""What a table of a stream says of itself: the versions written to it, and the one that it is stamped with.
+"""What a table of a stream records: the versions written to it, and the one that it is stamped with.
 
 A stamp is an ordinary evolution of the table, together with options that only a stream sets. Versions only
 ever rise.
@@ -80,7 +80,7 @@ def create_stamped(
     written: tuple[Version, ...] = (),
     name: str | None = None,
 ) -> tuple[Step, ...]:
-    """Begin a table in the stream's latest schema; one that is there is no step.
+    """Begin a table in the stream's latest schema; if it exists, there is no step.
 
     `name` is given if its log is that of another name, which a table had first that is called otherwise now.
     """

@@ -1,7 +1,7 @@
 """Many tables of a stream as one state: a range of them is planned, filtered and reported as one table is.
 
 Only metadata is put together. Fields have the same ids in all tables, and a table's schemas are the stream's,
-so parts keep their statistics; only the places of batches and the ids of schemas are counted anew.
+so parts keep their statistics; only the places of batches and the ids of schemas get new numbers.
 """
 
 from __future__ import annotations

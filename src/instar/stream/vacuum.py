@@ -1,4 +1,4 @@
-"""What housekeeping has to know of streams: what is unfinished, what jobs have copied, and what can go."""
+"""What housekeeping must know about streams: unfinished writes, the progress of jobs, unused objects."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _STREAMS: Final = "streams"
 def settling(services: Services) -> Settle:
     """Return what a vacuum of a table calls: finish what was begun in its stream.
 
-    Whoever wrote it may be dead, and its lease long gone: then only the intent tells of the parts. A stream
+    The writer may be dead, and its lease expired: then only the intent names the parts. A stream
     that was dropped has nothing unfinished.
     """
     handles: dict[str, StreamHandle] = {}

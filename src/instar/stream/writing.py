@@ -68,7 +68,7 @@ _WRITERS: Final = 8
 
 
 class StreamCommit(NamedTuple):
-    """What a write to a stream came to."""
+    """The result of a write to a stream."""
 
     version: Version
     """The version of the rows."""
@@ -77,9 +77,9 @@ class StreamCommit(NamedTuple):
     tables: tuple[str, ...]
     """The tables that got rows."""
     dropped: tuple[str, ...] = ()
-    """The tables that an archiving job dropped, as it was told to."""
+    """The tables that an archiving job dropped."""
     kept: tuple[str, ...] = ()
-    """Those that it was told to drop and kept: a job has rows of them left to copy."""
+    """The tables that it kept, because a job has not copied all of their rows yet."""
 
 
 class Written(NamedTuple):
@@ -90,7 +90,7 @@ class Written(NamedTuple):
 
     @property
     def plan(self) -> StoringPlan:
-        """What whoever stores rows must know."""
+        """What a process must know to store rows."""
         return self.writer.plan(self.target.schema)
 
     def item(self, parts: Sequence[StoredPart]) -> Item:
@@ -220,9 +220,7 @@ def commit_items(
         if batches is not None and batches.closed:
             raise StreamNotFoundError(handle.name, dropped=True)
         for item in items:
-            handle.services.leases.check(
-                item.write_id
-            )  # from here on, whoever vacuums finishes the write first
+            handle.services.leases.check(item.write_id)  # from here on, a vacuum finishes the write first
         return begin_batch(batches, intent)
 
     handle.batches.commit(begin)
@@ -235,12 +233,12 @@ def commit_items(
 
 
 def as_commit(outcome: TableOutcome) -> StreamCommit:
-    """Return what a write came to."""
+    """Return the result of a write."""
     return StreamCommit(as_version(outcome.version), outcome.rows, outcome.tables)
 
 
 def find_done(handle: StreamHandle, token: str) -> TableOutcome | None:
-    """Find what a write with this token came to; one that was left unfinished is finished now."""
+    """Find the result of a write with this token; an unfinished one is finished now."""
     batches = handle.batches.refresh()
     found = None if batches is None else batches.find(token)
     if found is not None:
@@ -266,7 +264,7 @@ def _finish_laggards(handle: StreamHandle, batches: Batches) -> None:
 
 
 def finish(handle: StreamHandle, token: str) -> None:
-    """Give all tables of a recorded write their rows. Whoever repeats it changes nothing."""
+    """Give all tables of a recorded write their rows. Repeating it changes nothing."""
     batches = handle.batches.known
     if batches is None or token not in batches.pending:
         return
@@ -307,13 +305,13 @@ def append_item(handle: StreamHandle, item: Item, token: str | None, version: Ve
 
 
 def _is_pending(handle: StreamHandle, token: str) -> bool:
-    """Whether nobody has finished a write as of now."""
+    """Whether a write is still unfinished."""
     batches = handle.batches.refresh()
     return batches is not None and token in batches.pending
 
 
 def _store_again(handle: StreamHandle, item: Item, token: str | None, version: Version) -> None:
-    """Read back what was stored for a table that is gone, and write it to the table that is there now."""
+    """Read back what was stored for a table that is gone, and write it to the current table of its name."""
     schema = handle.load().history.schemas[item.stream_schema_id]
     for _ in range(ATTEMPTS):
         with ExitStack() as held, suppress(TableNotFoundError):  # dropped again
@@ -355,7 +353,7 @@ def _items(handle: StreamHandle, intent: Intent) -> Sequence[Item]:
     what = f"the intent {intent.spilled}"
     data = handle.services.blob.find(intent.spilled)
     if data is None:
-        handle.batches.refresh()  # whoever finished it has deleted it
+        handle.batches.refresh()  # the process that finished it has deleted it
         batches = handle.batches.known
         if batches is None or intent.token not in batches.pending:
             return ()

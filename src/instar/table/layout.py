@@ -103,7 +103,7 @@ def recorded_queries(table_id: str) -> str:
 
 
 def query_key(table_id: str, writer: int) -> str:
-    """Return the key of the conditions that some of those who read a table have asked."""
+    """Return the key of the last conditions of some readers of a table."""
     return f"{recorded_queries(table_id)}/{writer:02d}"
 
 

@@ -25,7 +25,7 @@ _REGISTRATION: Final = "@store"
 
 
 class StoreMarker(msgspec.Struct, frozen=True):
-    """What a store says of itself. `consensus` is `blob`, or the kind of the service that has its logs."""
+    """The description of a store. `consensus` is `blob`, or the kind of the service that has its logs."""
 
     store_id: str
     consensus: str
@@ -51,7 +51,7 @@ def find_marker(blob: Blob) -> StoreMarker | None:
 
 
 def write_marker(blob: Blob, consensus: Consensus, marker: StoreMarker) -> StoreMarker:
-    """Make a location a store, unless somebody else has just done so; return the marker that is there."""
+    """Make a location a store, unless somebody else has just done so; return its marker."""
     if marker.consensus != "blob":
         consensus.append(f"{marker.log_prefix}{_REGISTRATION}", None, msgspec.json.encode(marker))
     data = encode_frame("store", MARKER, msgspec.json.encode(marker))
@@ -68,7 +68,7 @@ def write_marker(blob: Blob, consensus: Consensus, marker: StoreMarker) -> Store
 
 
 def _creates_once(blob: Blob, data: bytes) -> bool:
-    """Create the marker unless it is there; say whether the store would not have created it twice."""
+    """Create the marker unless it exists; say whether the store would not have created it twice."""
     try:
         is_new = blob.put_if_absent(MARKER, data)
     except StorageUnsupportedError:

@@ -1,4 +1,4 @@
-"""From a location to the services of the store that is there, or that is yet to be made."""
+"""From a location to the services of a store that exists, or that will be created."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def open_services(
     defaults: Mapping[str, ConfigValue] | None = None,
     create: bool = False,
 ) -> tuple[Services, StoreMarker | None]:
-    """Open the services of a store; whoever gets them closes them.
+    """Open the services of a store; the caller closes them.
 
     With `create`, the location may also be empty: then the marker that would make it a store comes along.
     """

@@ -39,7 +39,8 @@ class OutsideFile(NamedTuple):
 def find_files(blob: Blob, paths: Sequence[str | os.PathLike[str]]) -> list[OutsideFile]:
     """Return the Parquet files at paths and URLs, and below those that are directories, in order.
 
-    Like Spark, it leaves out names that begin with `_` or `.`. A file that is given itself is always taken.
+    Like Spark, it leaves out names that begin with `_` or `.`. A file that is named itself is always
+    included.
     """
     found: dict[str, OutsideFile] = {}
     for path in paths:
@@ -80,7 +81,7 @@ def check_unchanged(blob: Blob, location: str, size: int, adopted: Adopted) -> N
 
 
 def delete_outside(blob: Blob, location: str) -> None:
-    """Delete a file that its owner has told us to delete."""
+    """Delete an outside file, as its owner asked."""
     if location.startswith("/"):
         try:
             Path(location).unlink(missing_ok=True)

@@ -1,4 +1,4 @@
-"""What a table needs from the outside: where bytes are kept, what time it is, and who is asking."""
+"""What a table needs from the outside: storage, a clock, and the name of the caller."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Services:
         return thread
 
     def close(self) -> None:
-        """Finish what goes on in the background, and give back leases and connections."""
+        """Finish background work, and release leases and connections."""
         self.closing.set()
         for task in list(self._tasks):
             task.join()

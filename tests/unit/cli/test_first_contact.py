@@ -51,7 +51,10 @@ def test_help_is_grouped_and_its_paragraphs_are_as_wide_as_the_terminal(
     assert at == sorted(at)
     assert at[1] < overview.index("│ import ") < at[2]
     text = instar("import", "-h").stdout
-    assert "Values of text take the types of the \n table's columns; one that does not fit stops" in text
+    assert (
+        "Values of text take the types of the \n table's columns; if one does not fit, the import stops"
+        in text
+    )
     assert "<list[str]>" not in text.partition("─ Options")[2]
     create = next(line for line in text.splitlines() if " --create " in line)
     assert "<bool>" not in create

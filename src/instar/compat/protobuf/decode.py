@@ -60,7 +60,7 @@ class Decoded(NamedTuple):
     """The positions of rows that hold, at any level, fields that this version does not know."""
 
     def reasons(self, version: str, *, unknown: bool = True) -> dict[int, str]:
-        """Say why records are to be kept beside their rows, by position; with or without unknown fields."""
+        """Say why records must be kept beside their rows, by position; with or without unknown fields."""
         why = f"has fields that {version} does not know; the row was stored without them"
         return {**(dict.fromkeys(self.unknown, why) if unknown else {}), **self.rejected}
 

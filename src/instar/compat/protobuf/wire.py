@@ -1,7 +1,7 @@
 """The bytes of many messages at once: each step reads the next field of all of them, with NumPy.
 
 Only what messages ordinarily look like is read here. One that is broken or merely unusual is marked as odd,
-and whoever asked has it read by protobuf's own library. `reader.py` makes columns of what is found.
+and the caller has it read by protobuf's own library. `reader.py` makes columns of what is found.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Messages(NamedTuple):
     record: Numbers
     """The record that each message is in."""
     odd: Numbers
-    """By record: whether it is to be read by the library."""
+    """By record: whether the library must read it."""
     unknown: Numbers
     """By record: whether it has fields that are not known."""
 

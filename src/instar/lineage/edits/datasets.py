@@ -1,4 +1,4 @@
-"""Datasets: what older clients say of them, what their schemas may become, and hiding them."""
+"""Datasets: descriptions by older clients, compatibility policies, and hiding them."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def _source_url(connection: Connection, name: str) -> str:
 
 
 def put_policy(database: Database, namespace: str, name: str, body: object) -> Json:
-    """Say how the schema of a dataset may change, and who is told when it changes otherwise."""
+    """Set how the schema of a dataset may change, and who gets an alert if it changes otherwise."""
     given = read_body(body, PolicyBody)
     if given.compatibility not in POLICIES:
         raise InvalidEventError(

@@ -70,7 +70,7 @@ class Mentions:
         return {dataset_id(namespace, name): (namespace, name) for namespace, name in names}
 
     def symlinks(self) -> list[tuple[UUID, UUID, str | None]]:
-        """Return which name says of which that it means the same."""
+        """Return the pairs of names that mean the same dataset."""
         return [
             (mention.uuid, alias, link.type)
             for mention in self.datasets

@@ -1,4 +1,4 @@
-"""Names that mean the same dataset: groups of names, and the one name that stands for each group."""
+"""Names that mean the same dataset: groups of names, and the main name of each group."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = ["record_symlinks"]
 def record_symlinks(
     connection: Connection, links: list[tuple[UUID, UUID, str | None]], aged: Iterable[UUID]
 ) -> set[UUID]:
-    """Store symlinks; return the datasets whose group of names, or the name that stands for it, changed.
+    """Store symlinks; return the datasets whose group of names, or main name, changed.
 
     A dataset that is older than it seemed may now be the first of its group.
     """
@@ -61,7 +61,7 @@ def _group(connection: Connection, start: UUID) -> tuple[set[UUID], set[UUID]]:
 
 
 def _choose_root(connection: Connection, group: set[UUID], declared: set[UUID]) -> set[UUID]:
-    """Let a name stand for the group: one that is nobody's alias if there is one, then the oldest."""
+    """Choose the main name of the group: preferably one that is nobody's alias, then the oldest."""
     rows = connection.execute(
         select(
             DatasetRow.uuid, DatasetRow.root_uuid, DatasetRow.created_at, NamespaceRow.name, DatasetRow.name

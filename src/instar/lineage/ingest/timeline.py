@@ -1,8 +1,8 @@
 """The versions of a dataset in the order of time, and who read which of them.
 
-A version is current from its moment until the next one's. Whoever reads the dataset meanwhile, under any of
-its names, reads that version, and amends its schema with the fields that it saw. Reads before the first
-version belong to one that is made for them. All of this is worked out again around the moments that an event
+A version is current from its moment until the next one's. A run that reads the dataset meanwhile, under any
+of its names, reads that version, and amends its schema with the fields that it saw. Reads before the first
+version belong to one that is made for them. All of this is computed again around the moments that an event
 touches, so it never depends on the order in which events came.
 """
 
@@ -136,7 +136,7 @@ class Timeline:
             self._settle_current()
 
     def _has_one_version(self) -> bool:
-        """Whether there is nothing to work out: one version, which nobody has read."""
+        """Whether there is nothing to compute: one version, which nobody has read."""
         return sum(name.versions for name in self.names) == 1 and not any(name.read for name in self.names)
 
     def _may_be_first(self, change: DatasetChange) -> bool:
@@ -168,7 +168,7 @@ class Timeline:
     # What was read before anybody wrote
 
     def _settle_unwritten(self) -> set[UUID]:
-        """Make, move or remove the version that stands for what was there before the first write."""
+        """Make, move or remove the version that represents the dataset before its first write."""
         uuid = stable_id("unwritten", self.root)
         ids = [stable_id("unwritten", member) for member in self.members]
         rows = self.connection.execute(select(*_COLUMNS).where(_V.uuid.in_(ids))).all()
@@ -309,7 +309,7 @@ class Timeline:
             raise_alert(self.connection, self.root, earlier, latest)
 
     def _point(self, current: UUID | None) -> None:
-        """Let the name that stands for the dataset point at its current version, and no other name."""
+        """Let only the main name of the dataset point at its current version."""
         for name in self.names:
             wanted = current if name.uuid == self.root else None
             if name.current != wanted:

@@ -28,7 +28,7 @@ _LONG_NAME = "fk_dataset_schema_versions_field_mapping_version"  # PostgreSQL al
 class DatasetRow(Base):
     """A name under which a dataset was reported.
 
-    Names that symlinks connect are one dataset. `root_uuid` is the name that stands for all of them, and only
+    Names that symlinks connect are one dataset. `root_uuid` is the main name of all of them, and only
     that row has a current version; versions stay with the name under which they were reported.
     """
 

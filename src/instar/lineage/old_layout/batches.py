@@ -1,6 +1,6 @@
 """Dataset versions a thousand at a time, each with the shape that the old layout gives it.
 
-A *shape* is a text that stands for a set of fields. Equal shapes are equal sets of fields, so the fields
+A *shape* is a text that represents a set of fields. Equal shapes are equal sets of fields, so the fields
 themselves are fetched once for each shape and not for each version.
 """
 
@@ -53,7 +53,7 @@ class Cursor(NamedTuple):
 
 
 class OldVersion(NamedTuple):
-    """A dataset version; `shape` stands for its fields in the old layout, None if it has none there."""
+    """A dataset version; `shape` represents its fields in the old layout, None if it has none there."""
 
     uuid: UUID
     dataset_uuid: UUID
@@ -84,7 +84,8 @@ class SchemaShape(NamedTuple):
 def _order(layout: MappingLayout) -> list[Column[Any]]:
     """Say in which order versions are looked at, which has to be the order of an index.
 
-    In a database of ours that is dataset by dataset, so that only events about one of them wait for a batch.
+    In a database of instar, this is dataset by dataset, so that only events about one of them wait for a
+    batch.
     """
     v = VERSIONS.c
     return [v.dataset_uuid, v.created_at, v.uuid] if layout is MappingLayout.INSTAR else [v.uuid]

@@ -1,7 +1,7 @@
 """Phase 2, one batch: give versions that only the old layout describes their schema version.
 
 In a database of Marquez, ids are made as Marquez makes them, so that it finds them again. Where Marquez would
-give two different schemas one id, the second gets an id of ours.
+give two different schemas one id, the second gets an id of instar.
 """
 
 from __future__ import annotations

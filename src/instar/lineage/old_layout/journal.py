@@ -1,6 +1,6 @@
 """How far the backfill has come: one row that is written in the same transaction as each batch.
 
-So a process that is killed at any moment leaves a whole number of batches, and the next one goes on there.
+So a process that is killed at any moment leaves a whole number of batches, and the next one continues there.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def _read(connection: Connection, *, lock: bool) -> ConversionJournal | None:
 
 
 def begin(connection: Connection) -> ConversionJournal:
-    """Return the journal of a backfill that goes on, or start a new one."""
+    """Return the journal of an unfinished backfill, or start a new one."""
     JOURNAL.create(connection, checkfirst=True)
     journal = _read(connection, lock=True)
     if journal is not None and journal.step in {Step.CONVERT, Step.VERIFY}:

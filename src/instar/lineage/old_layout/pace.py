@@ -1,6 +1,6 @@
 """How fast the backfill goes: without a break while it is alone, and with long pauses while others work.
 
-A batch is so small that whoever waits for one of its locks does not wait long. What counts as company is what
+A batch is so small that nobody waits long for one of its locks. What counts as company is what
 PostgreSQL says about other connections. SQLite cannot tell, so there the backfill always pauses.
 """
 
@@ -27,7 +27,7 @@ _SECONDS: Final = 0.05  # what a batch should take
 _PAUSES: Final = 3.0  # times what the batch took, beside others
 _LONGEST: Final = 2.0
 
-# What other users do is hidden from those who may not see it: whoever is there then counts as busy.
+# What other users do is hidden from those who may not see it: then every connection counts as busy.
 _COMPANY: Final = text(
     "SELECT EXISTS (SELECT FROM pg_stat_activity WHERE datname = current_database() "
     "AND pid <> pg_backend_pid() AND backend_type = 'client backend' "

@@ -100,7 +100,7 @@ def _backfill_state(layout: MappingLayout | None, journal: ConversionJournal | N
 def backfill(
     database: Database, *, batch: int = BATCH, report: Callable[[Progress], None] = _ignore
 ) -> dict[str, Any]:
-    """Convert what only the old layout describes, go on where an earlier call ended, and check everything."""
+    """Convert what only the old layout describes, from where an earlier call ended, and check everything."""
     layout = _load_layout(database)
     journal = database.write(begin)
     converter = Converter(layout)
@@ -216,7 +216,7 @@ def _verify_all(
 
 
 def _drop(database: Database) -> None:
-    """Drop the table without making anybody wait long: who cannot have it at once asks again."""
+    """Drop the table without making anybody wait long: if the lock is not free, try again."""
     for attempt in range(_DROP_ATTEMPTS):
         try:
             return database.write(_drop_once)

@@ -57,7 +57,7 @@ def show_dataset(connection: Connection, root: UUID) -> Json:
 
 
 def show_datasets(connection: Connection, roots: Sequence[UUID]) -> dict[UUID, Json]:
-    """Return datasets by the id of the name that stands for them."""
+    """Return datasets by the id of their main name."""
     members = members_of(connection, roots)
     owners = {member: root for root, some in members.items() for member in some}
     rows = _dataset_rows(connection, roots)

@@ -44,14 +44,14 @@ def load_namespace(connection: Connection, name: str) -> UUID:
 
 
 def find_dataset(connection: Connection, namespace: str, name: str) -> UUID | None:
-    """Return the id of the name that stands for a dataset, whichever of its names is given."""
+    """Return the id of a dataset's main name, whichever of its names is given."""
     uuid = dataset_id(namespace, name)
     shown = DatasetRow.is_hidden.is_(False)
     return connection.scalar(select(DatasetRow.root_uuid).where(DatasetRow.uuid == uuid, shown))
 
 
 def load_dataset(connection: Connection, namespace: str, name: str) -> UUID:
-    """Return the id of the name that stands for a dataset, or raise."""
+    """Return the id of a dataset's main name, or raise."""
     found = find_dataset(connection, namespace, name)
     if found is None:
         raise EntityNotFoundError("dataset", f"{namespace}:{name}")

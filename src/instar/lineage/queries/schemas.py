@@ -74,7 +74,7 @@ def diff_schema_versions(connection: Connection, root: UUID, old: str, new: str)
 
 
 def _ids(connection: Connection, root: UUID, members: list[UUID], fingerprints: list[str]) -> dict[str, UUID]:
-    """Return the id under which each content is shown: that of the name that stands for the dataset."""
+    """Return the id under which each content is shown: that of the dataset's main name."""
     row = SchemaVersionRow
     rows = connection.execute(
         select(row.fingerprint, row.dataset_uuid, row.uuid).where(

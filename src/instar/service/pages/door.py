@@ -1,4 +1,4 @@
-"""Who may see the pages. Where tokens are set, a person signs in with one, and a cookie stands for it.
+"""Who may see the pages. If tokens are set, a person signs in with one and gets a cookie.
 
 The cookie opens the pages and nothing else: the API wants the token itself, so no other web page can use the
 browser of somebody who has signed in to write anything. Sessions are kept in memory; a restart ends them.
@@ -36,7 +36,7 @@ _MAX_FORM: Final = 16 * 1024
 
 
 class Sessions:
-    """People who have signed in, by a hash of what is in their cookie; the oldest give way to new ones."""
+    """People who have signed in, by a hash of what is in their cookie; new ones replace the oldest."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

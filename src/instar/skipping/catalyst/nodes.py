@@ -1,6 +1,6 @@
 """The JSON of a Catalyst expression as a tree: nodes in preorder, each with the number of its children.
 
-Spark leaves out what it cannot print: modes, escape characters, the members of a set, bytes. Whoever has
+Spark leaves out what it cannot print: modes, escape characters, the members of a set, bytes. A caller with
 the live expression can supply these as `lost`, by the position of the node in the JSON.
 """
 

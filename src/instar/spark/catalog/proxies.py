@@ -28,7 +28,7 @@ _METHOD: Final = re.compile(r"^(?!.*\bstatic ).*?\.(?P<name>[\w$]+)\(")
 
 
 def answering(callback: F) -> F:
-    """Let every error of a callback reach whoever made Spark call it, as one of ours."""
+    """Let every error of a callback reach its caller through Spark, as an instar error."""
 
     @wraps(callback)
     def wrapper(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 -- whatever the callback takes

@@ -3,7 +3,7 @@
 Py4J keeps a connection for every thread of the JVM that ever called back, and with it a thread and a
 descriptor here and a descriptor there, for ever. Spark's threads come and go with the queries, so that a
 session would end in `Too many open files`. One thread here, the caretaker, closes connections that no call
-is using. Whoever needs one again gets a new one.
+is using. A later call gets a new one.
 
 A thread here that calls the JVM has a connection too, which Py4J lets go of once when the thread ends. But it
 keeps it twice where the JVM has called back in the middle and the answer has called the JVM again. So it is

@@ -47,7 +47,7 @@ class RelayedError(Exception):
 
 
 def relayed(callback: F) -> F:
-    """Let the instar errors of a callback reach whoever made Spark call it, and its answer reach Spark."""
+    """Let the instar errors of a callback reach its caller through Spark, and its answer reach Spark."""
 
     @wraps(callback)
     def wrapper(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401 -- whatever the callback takes

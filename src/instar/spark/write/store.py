@@ -60,7 +60,7 @@ class FrameRows:
 
     @property
     def needs(self) -> pa.Schema:
-        """The same: Spark's types are chosen by whoever made the frame."""
+        """The same: the frame already has Spark's types."""
         return self.schema
 
     def store(self, plan: StoringPlan, *, updates: bool) -> list[StoredPart]:

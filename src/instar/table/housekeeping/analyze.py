@@ -1,4 +1,4 @@
-"""Analysis: adopted files are read once, and get the statistics that parts of our own have from the start.
+"""Analysis: adopted files are read once, and get the statistics that other parts have from the start.
 
 The files stay as they are. Their parts are swapped for parts of the same files that know more.
 """
@@ -36,7 +36,7 @@ __all__ = ["AnalysisReport", "analyze_table"]
 
 
 class AnalysisReport(NamedTuple):
-    """What an analysis came to."""
+    """The result of an analysis."""
 
     files: int = 0
     """How many adopted files were read."""

@@ -97,7 +97,7 @@ def compact_table(
     lanes: int = 1,
     tell: Callable[[int, int], None] | None = None,
 ) -> CompactionReport:
-    """Do what there is to do, in some lanes at once. `tell` hears how many bytes are done, of how many.
+    """Do the work, several jobs at once. `tell` gets how many bytes are done, and how many there are.
 
     With `choose`, the jobs are its, whatever the goals. An adopted file that cannot be read stops only its
     own job, and is an error when all others are done.
@@ -150,7 +150,7 @@ def _say_nothing(_done: int, _size: int) -> None:
 
 
 def list_candidates(services: Services, state: TableState) -> Iterator[Candidate]:
-    """Yield what the planner has to know of each live part."""
+    """Yield what the planner must know about each live part."""
     live = load_parts(services.chunks, state, (), (PLACES, TIMES, FILES, ROWS))
     retracted = load_retractions(services.chunks.sheets, state, as_of=state.since)
     latest = state.history.latest

@@ -1,6 +1,6 @@
 """What a table is like, and what a compaction would do for queries: how many parts filters open.
 
-What comes after is worked out from a sample of the rows, laid out as the compaction would do it.
+The numbers after it are estimated from a sample of the rows, laid out as the compaction would do it.
 """
 
 from __future__ import annotations

@@ -43,7 +43,7 @@ class CompactionReason(StrEnum):
 
 
 class Candidate(NamedTuple):
-    """What the planner knows of a part. Parts of one run are sorted and do not overlap."""
+    """What the planner knows about a part. Parts of one run are sorted and do not overlap."""
 
     place: Place
     rows: int

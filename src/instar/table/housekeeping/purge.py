@@ -53,7 +53,7 @@ class KeptFile(NamedTuple):
 
 
 class PurgeReport(NamedTuple):
-    """What a purge came to."""
+    """The result of a purge."""
 
     rows: int
     """How many rows were deleted by this very purge."""
@@ -64,7 +64,7 @@ class PurgeReport(NamedTuple):
     kept: tuple[KeptFile, ...]
     """Files that still exist, and why."""
     since: int
-    """The earliest time that can be read now."""
+    """The earliest time that can be read."""
     log_until: int | None
     """Until when the log may keep bounds of the values, in milliseconds since 1970; then a vacuum cuts it."""
 
@@ -113,7 +113,7 @@ def purge_table(
 def _vacuum_owners(
     services: Services, state: TableState, held: Iterable[str], vacuum: Callable[..., VacuumReport]
 ) -> None:
-    """Vacuum the tables that this one is a clone of, if they own files that held what is to go."""
+    """Vacuum the tables that this one is a clone of, if they own files that held purged data."""
     owners = {table_of(file) for file in held if _is_inside(file)}.intersection(state.origins)
     for key in log_keys(services) if owners else ():
         owner = TableLog(services, key).refresh()
@@ -148,7 +148,7 @@ def _rewrite(
     rewrite: Rewrite,
     find: Callable[[TableState], Iterable[tuple[Place, str]]],
 ) -> list[str]:
-    """Rewrite all parts that hold what is to go, together, and return their files."""
+    """Rewrite all parts that hold data to purge, together, and return their files."""
     files: list[str] = []
 
     def choose(state: TableState) -> list[CompactionJob]:
@@ -171,7 +171,7 @@ def _holders(
 ) -> Iterator[tuple[Place, str]]:
     """Yield parts that hold values of some fields, or rows that a condition is true for, retracted or not.
 
-    `unsure` is the answer for parts with rows for which it cannot be told here whether the condition is true.
+    `unsure` is the answer for parts with rows for which the condition cannot be computed here.
     """
     live = load_parts(services.chunks, state, (), (PLACES, TIMES, FILES))
     may = np.zeros(len(live), dtype=bool)

@@ -84,7 +84,7 @@ class Reach:
         """Return the seqno below which nobody needs the log, and all commits are older than a time.
 
         They are also older than a lease lasts: until then a commit without an answer is looked for there, and
-        a handle that does not know of them may try to commit in their place.
+        a handle that has not read them may try to commit in their place.
         """
         oldest = min(oldest, self._services.clock() - LEASE_MS)
         first = self._first
@@ -167,7 +167,7 @@ class CloneReach(NamedTuple):
 
 
 def find_cloned(services: Services, table_id: str) -> CloneReach:
-    """Find what the clones of a table refer to. What tells of a clone goes when the clone has gone."""
+    """Find what the clones of a table refer to. The note of a clone is deleted with the clone."""
     found = [reach for _, reach in _clones(services, table_id)]
     keys = frozenset[str]().union(*(reach.keys for reach in found))
     return CloneReach(keys, any(reach.everything for reach in found))
@@ -197,7 +197,7 @@ def _called(state: TableState) -> str:
 
 
 def _clones(services: Services, table_id: str, but: str | None = None) -> Iterator[tuple[str, CloneReach]]:
-    """Yield how the clones of a table are called, and what each refers to, with what tells of it.
+    """Yield the names of a table's clones, what each refers to, and the note about it.
 
     Notes are listed until there are no new ones. A clone of a clone may have begun after the notes were
     listed, and the lease that kept its files have ended before the first clone was looked at.

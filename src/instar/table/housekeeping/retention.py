@@ -37,7 +37,7 @@ class RetentionReport(NamedTuple):
     before: int
     """Where it was."""
     since: int
-    """The earliest time that can be read now."""
+    """The earliest time that can be read."""
     kept: str | None = None
     """Why the table keeps all of its history, if it does."""
 

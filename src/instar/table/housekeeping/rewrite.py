@@ -68,11 +68,11 @@ class Input(NamedTuple):
 
 
 class Work(NamedTuple):
-    """What whoever rewrites parts must know; it travels to executors."""
+    """What a process must know to rewrite parts; it is sent to executors."""
 
     inputs: tuple[Input, ...]
     since: int
-    """Rows that were retracted up to this time are left out, and no earlier time is told from it."""
+    """Rows that were retracted up to this time are left out, and earlier times become this time."""
     storing: StoringPlan
 
 

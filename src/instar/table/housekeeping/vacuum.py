@@ -1,4 +1,4 @@
-"""Vacuum: delete what nothing can reach any more, while readers and writers go on.
+"""Vacuum: delete what nothing can reach any more, while readers and writers continue.
 
 Deleted are parts that a compaction replaced, parts of writes that never committed, chunks and rollups
 that newer ones have replaced, expired leases, and everything of dropped tables; the log is cut off below
@@ -11,8 +11,8 @@ the oldest rollup that somebody may need. What a clone refers to stays. Why this
 - A writer takes its lease before its first object. An object that was listed has a lease that is seen, or
   its write has ended: then its commit or rollup, if there is one, is seen in the second look. If it ended
   without an answer, and may still arrive, it has left its lease to expire.
-- A rollup refers to chunks of the layout before it, so whoever writes one is a reader of that layout too.
-- Ages are those that the store tells, of leases too. Whoever starts a vacuum makes sure first that the clock
+- A rollup refers to chunks of the layout before it, so writing one means reading that layout too.
+- Ages are by the clock of the store, of leases too. A vacuum first makes sure that the clock
   of the machine is not ahead of the store's (`check_clock`).
 - A writer whose lease expired while it was asleep does not commit. A reader finds that objects are missing,
   which is an error. `grace` keeps everything that is younger.
@@ -73,7 +73,7 @@ def vacuum_table(
     With a table's id, only that one is meant, and not a later table of the same name. A table that was
     dropped is kept for the grace period as it was, and while somebody reads it, so that it can be brought
     back; then a commit says that it cannot any more, and after that it is deleted. Of its log, that commit
-    stays: a writer who has slept meanwhile finds it, and a new table of that name goes on behind it.
+    stays: a writer who has slept meanwhile finds it, and a new table of that name continues after it.
     `settle` is called once objects are listed.
     """
     log = TableLog(services, key)
@@ -119,7 +119,7 @@ def _give_up(services: Services, log: TableLog, dropped: TableState, oldest: int
     """Say that a table which was dropped long enough ago cannot come back, and return its state.
 
     Nobody may be reading it: readers take leases before they load a state, and this one says that it is
-    dropped. After that commit, nothing is known of the table but its name.
+    dropped. After that commit, only the name of the table is known.
     """
     if dropped.removed or held_leases(services, dropped.table_id, dropped):
         return dropped

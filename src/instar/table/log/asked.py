@@ -1,7 +1,7 @@
 """`Asked`: the conditions that were asked of tables last, so that it can be said what would help them.
 
 They are kept in memory, and in the store when it is closed, or once a minute: a few small objects for each
-table, however many readers there are. Nobody who reads waits for it or fails because of it.
+table, however many readers there are. No reader waits for it or fails because of it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ __all__ = ["Asked"]
 _NOTED: Final = 16
 """How many conditions are remembered of each table, by each of the writers below."""
 _WRITERS: Final = 16
-"""How many objects a table has at most: those who read share them by their names."""
+"""How many objects a table has at most: readers share them by their names."""
 _LONGEST: Final = 2000
 """Longer conditions are made by programs, and say little to people."""
 _EVERY_MS: Final = 60_000

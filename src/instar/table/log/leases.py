@@ -3,7 +3,7 @@
 A lease is not a commit. It holds a seqno, for a reader, or the id of a write whose parts are not
 committed yet; it is renewed while its holder lives and expires otherwise.
 
-Who may not write to the store reads without a lease. A vacuum does not know of such a reader, to whom what
+Without permission to write, a reader has no lease. A vacuum does not know about such a reader, to whom what
 it deletes is an error.
 """
 
@@ -65,7 +65,7 @@ class LeaseKeeper:
 
     @contextmanager
     def hold(self, table_id: str, seqno: int, write_id: str | None = None) -> Iterator[Lease]:
-        """Hold a lease. Whoever reads takes it first and loads the state to read after that."""
+        """Hold a lease. A reader takes it first and then loads the state to read."""
         lease = self.take(table_id, seqno, write_id)
         try:
             yield lease
@@ -95,7 +95,7 @@ class LeaseKeeper:
         return lease
 
     def lend(self, lease: Lease, duration_ms: int) -> Lease:
-        """Copy a lease for others: nobody renews it, and whoever is done with it releases it."""
+        """Copy a lease for others: nobody renews it, and its user releases it."""
         copy = msgspec.structs.replace(lease, id=self._services.new_id())
         return self._put(copy, duration_ms) if lease.expires_at else copy
 
@@ -105,7 +105,7 @@ class LeaseKeeper:
         return self._put(lease, duration_ms)
 
     def check(self, write_id: str) -> None:
-        """Raise if a lease for this write has ever expired: a vacuum may have taken what it has put."""
+        """Raise if a lease for this write has ever expired: a vacuum may have deleted what it has stored."""
         now = self._services.clock()
         with self._lock:
             mine = [lease for lease in self._held.values() if lease.write_id == write_id]
@@ -117,7 +117,7 @@ class LeaseKeeper:
             )
 
     def has_lapsed(self, lease: Lease) -> bool:
-        """Whether a lease was not held all the time since it was taken: a vacuum may not have known of it."""
+        """Whether a lease has lapsed since it was taken: a vacuum may not have seen it."""
         with self._lock:
             held = self._held.get(lease.id)
             return held is None or held.expires_at <= self._services.clock() or lease.id in self._lapsed

@@ -84,7 +84,7 @@ class PartSet:
         return PartSet(columns, self.rows.take(chosen), mask, self.retractions)
 
     def less(self, retractions: Retractions) -> PartSet:
-        """Return the same parts less the rows that are retracted by position; parts of which all are, not."""
+        """Return the parts without rows retracted by position; parts without other rows are left out."""
         known = PartSet(self.columns, self.rows, self.mask, retractions or None)
         if not retractions:
             return known

@@ -51,7 +51,7 @@ def write_rollup(services: Services, state: TableState, write_id: str, *, clean:
     """Write the rollup of a pinned state, and return the same state with all its parts in chunks.
 
     If somebody else has just written it, theirs counts: other chunks than those it refers to are orphans.
-    With `clean`, all chunks are written again, without what is known of removed parts and dropped fields.
+    With `clean`, all chunks are written again, without metadata of removed parts and dropped fields.
     """
     chunks = _Folding(
         ChunkWriter(services, state.table_id, write_id), services.chunks, state, clean=clean

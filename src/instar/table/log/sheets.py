@@ -1,4 +1,4 @@
-"""Retractions of a table: which rows of its parts have been taken back, by position, and when.
+"""Retractions of a table: which rows of its parts were retracted by position, and when.
 
 A state knows its sheets and what its latest commits retracted; here they are put together by part. Bitmaps
 are fetched only for the parts that are read, each sheet in one request.
@@ -195,7 +195,7 @@ class SheetWriter:
 def fold_sheets(writer: SheetWriter, reader: SheetReader, state: TableState) -> tuple[SheetRef, ...]:
     """Bring the retractions of a state into sheets, and merge small ones as they pile up.
 
-    What was retracted of parts that are no longer there is left out of sheets that are written anew.
+    New sheets leave out retractions of parts that no longer exist.
     """
     gone = frozenset(place for removal in state.removals for place in removal.places)
     sheets = list(state.sheets)

@@ -73,7 +73,7 @@ _WITHOUT_TABLE: Final = (Undropped, Removed, Pointed, Renaming)
 
 
 class Committed(NamedTuple):
-    """What a commit came to: the state after it, and its entry, or None if there was nothing to do."""
+    """The result of a commit: the state after it, and its entry, or None if there was nothing to do."""
 
     state: TableState
     entry: Entry | None
@@ -123,7 +123,7 @@ class TableLog:
         return self.load() if self._state is None else self.check_exists(self._state)
 
     def find_naming(self) -> Naming | None:
-        """Return what there is to know of names, from the last commit alone; None if there is none."""
+        """Return what the last commit alone says about names; None if there is none."""
         head = self._entries.head()
         if head is None:
             return None
@@ -135,7 +135,7 @@ class TableLog:
         self._table_id = table_id
 
     def check_exists(self, state: TableState | None) -> TableState:
-        """Return a state of a table that is there, or raise: also if it is a later table of the same name."""
+        """Return the state of an existing table, or raise: also if it is a later table of the same name."""
         if state is None or state.dropped or state.table_id != (self._table_id or state.table_id):
             never = state is None or (state.removed and not state.dropped_at)  # only a pointer was there
             raise TableNotFoundError(self.name, dropped=not never)
@@ -154,9 +154,9 @@ class TableLog:
             return self._state
 
     def newest(self) -> TableState | None:
-        """Return what `refresh` does, its parts laid out as in the newest rollup that the log tells of.
+        """Return what `refresh` does, its parts laid out as in the newest rollup that the log names.
 
-        Whoever takes a lease and then reads this can rely on every object that it refers to.
+        A reader that takes a lease first can rely on every object that it refers to.
         """
         state = self.refresh()
         if state is not None and state.start.rollup and state.folded < state.start.seqno:
@@ -266,7 +266,7 @@ class TableLog:
         """Refresh, and find out what became of an attempt without an answer: landed, lost, or still pending.
 
         Once its place in the log is taken, it has landed or never will. A store that cannot be read is asked
-        again: that the commit did not happen must not be said of one that may have.
+        again: a commit that may have happened must not be reported as failed.
         """
         while True:
             try:
@@ -313,7 +313,7 @@ class TableLog:
         return Entry(seqno, replace(commit, naming=self._naming(state, seqno, commit)))
 
     def _naming(self, state: TableState | None, seqno: int, commit: CommitRecord) -> Naming | None:
-        """Return what a commit has to tell of names: usually nothing."""
+        """Return what a commit must say about names: usually nothing."""
         first = commit.steps[0]
         if isinstance(first, Cloned):
             return None if self._key == self._name else Naming(self._name, ended=False, pointer=None)
@@ -382,7 +382,7 @@ class TableLog:
             self._roll()
 
     def _roll(self, *, clean: bool = False) -> None:
-        """Write a rollup of the state as of now, and tell everybody to start there.
+        """Write a rollup of the current state, and commit that readers start there.
 
         The next commit of this handle would tell them too, but there may never be one.
         """
@@ -402,7 +402,7 @@ def _announce(state: TableState | None) -> tuple[Step, ...]:
 
 
 def _is_checkpointed(state: TableState) -> bool:
-    """Whether the last rollup says it all, but for the commit that told of it."""
+    """Whether only the commit that names the last rollup came after it."""
     at = state.start.seqno
     return (
         state.seqno <= at + state.start.rollup
@@ -417,7 +417,7 @@ def _lags(state: TableState) -> bool:
 
 
 def _guess(decide: Decide, state: TableState | None) -> tuple[Step, ...]:
-    """Decide on a state that may be old: only steps count, for an append will find out."""
+    """Decide on a state that may be old: only steps count, because the append checks the state."""
     try:
         return decide(state)
     except InstarError:

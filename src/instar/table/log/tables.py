@@ -3,8 +3,8 @@
 A table has its log for life, under the key of its first name. Where a table of another name has a log, or
 none, the log may have a pointer to a second one, which counts if the table there has the name. So a rename
 is one commit to the table's own log, and nothing of it moves. Two commits before that make sure that nobody
-takes the name meanwhile: the table says what it is about to be called, then the name points at it. Whoever
-finds a pointer at a table that is only about to have the name may cancel that, and take the name.
+takes the name meanwhile: the table records its next name, then the name points at it. A caller that
+finds a pointer to a table that has not taken the name yet may cancel that, and take the name.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ __all__ = [
 ]
 
 UNREADABLE: Final = (CorruptTableError, FormatTooNewError)
-"""What is wrong with one table, and no reason not to go on with the others."""
+"""Errors of one table, after which the others can still be processed."""
 
 INTERNAL: Final = "@"
 """What the keys of logs that belong to no table begin with."""
@@ -123,7 +123,7 @@ def create_table(
 
 
 class _NameInUseError(Exception):
-    """The log of a name is that of a table which is called otherwise now, and is there or may come back."""
+    """The log of this name belongs to a table that has another name now, and exists or may come back."""
 
 
 def begin_table(
@@ -183,7 +183,7 @@ def drop_table(services: Services, name: str) -> None:
 
 
 def undrop_table(services: Services, name: str, *, with_stream: bool = False) -> TableLog:
-    """Bring a table back that was dropped, as long as its name is free and no vacuum has taken its files."""
+    """Bring back a dropped table, as long as its name is free and no vacuum has deleted its files."""
     check_table_name(name)
     log = TableLog(services, name)
     there, state = _follow(services, log, log.refresh())

@@ -93,7 +93,7 @@ class Order(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """What is known of a column in each part."""
+    """What is known about a column in each part."""
 
     rows: pa.Array
     left: pa.Array
@@ -104,7 +104,7 @@ class _Known(NamedTuple):
     high: pa.Array
 
     def keep(self, kept: pa.Array) -> _Known:
-        """Return what is known of some parts."""
+        """Return what is known about some parts."""
         return _Known(*(column.filter(kept) for column in self))
 
     @property
@@ -333,7 +333,7 @@ def _sizes(known: _Known, order: Order) -> np.ndarray:
 
 
 def _load(chunks: ChunkReader, state: TableState, parts: PartSet, field: Field) -> _Known | None:
-    """Load what is known of a column in some parts; None if it has no statistics in the type that is read."""
+    """Load what is known about a column in some parts; None if it has no statistics in the type to read."""
     own = [each for each in stats_fields(state.history.latest) if each.id == field.id]
     if not own or own[0].type != field.type:
         return None

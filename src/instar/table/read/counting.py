@@ -31,8 +31,8 @@ def count_rows(services: Services, plan: SnapshotPlan) -> int:
 def count_matching(services: Services, plan: SnapshotPlan, condition: Filter, policy: Policy) -> int:
     """Count the rows for which a condition is true.
 
-    Parts are not opened whose statistics prove it for no row, or for every row. Of the others only the
-    columns of the condition are read.
+    If statistics prove it for no row of a part, or for every row, the part is not opened. Of the others only
+    the columns of the condition are read.
     """
     whole = plan.reader.whole
     fields = tuple(field for field in whole.fields if field.id in condition.columns) or whole.fields[:1]

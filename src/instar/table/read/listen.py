@@ -61,7 +61,7 @@ def plan_changes(
 ) -> ChangePlan:
     """Plan the updates from a time on, up to another or as far as they are complete.
 
-    From the beginning, times that were merged are no matter: nobody has been told of them before.
+    From the beginning, merged times do not matter: no listener has seen them before.
     """
     check_fence(state, reader)
     end = state.upper if upper is None else upper
@@ -101,7 +101,7 @@ def read_changes(blob: Blob, plan: ChangePlan) -> Iterator[pa.RecordBatch]:
 
 
 def read_taken(blob: Blob, taken: TakenRows, reader: Schema) -> Iterator[pa.RecordBatch]:
-    """Yield retracted rows with all their values, the time when they were, and what takes them back."""
+    """Yield retracted rows with all their values, the time of their retraction, and a negative diff."""
     for batch in read_written(blob, taken.written, reader, updates=True, only=taken.positions):
         *columns, times, diffs = batch.columns
         when = pa.array(np.full(batch.num_rows, taken.ts), times.type)

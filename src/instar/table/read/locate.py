@@ -1,6 +1,6 @@
 """Finding rows: where those are that a condition is true for, by part and position.
 
-Only the columns of the condition are read, and only of parts that it may be true for. A part is taken whole,
+Only the columns of the condition are read, and only of parts for which it may be true. A whole part counts,
 without being opened, where its statistics prove the condition for every row. Rows that may equal one that was
 retracted by value have no position of their own: they are found by value, and how often they are there.
 """

@@ -72,7 +72,7 @@ def needed_parts(chunks: ChunkReader, state: TableState, condition: Condition) -
 def part_bounds(
     chunks: ChunkReader, state: TableState, expression: Expression, without: frozenset[str] = frozenset()
 ) -> PartSet:
-    """Load what is known of the columns of a filter, in the types that it takes them in."""
+    """Load what is known about the columns of a filter, in the types that the filter uses."""
     fields = _fields_of(state, expression)
     found = load_parts(chunks, state, fields, (), without)
     typed = typed_bounds(found.columns, fields, expression)

@@ -108,7 +108,7 @@ class _Settling:
         self._gone: dict[Place, BitMap] = {}
 
     def gone(self, condition: Filter | None) -> Positions | None:
-        """Return the positions that are to be left out; None if positions cannot say it."""
+        """Return the positions to leave out; None if positions cannot express it."""
         plain = self._plan.merge.times.plain
         once, other = self._plan.merge.keep(plain), self._plan.merge.keep(~plain)
         self._leave_later(once)

@@ -62,7 +62,7 @@ class SnapshotPlan(NamedTuple):
 
 
 class KeyBounds(NamedTuple):
-    """What is known of some keys: the bounds of leaves, by field, and how many keys there are."""
+    """What is known about some keys: the bounds of leaves, by field, and how many keys there are."""
 
     stats: Mapping[int, FieldStats]
     rows: int

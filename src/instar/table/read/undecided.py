@@ -1,4 +1,4 @@
-"""What people are told if an expression cannot be worked out for a row in process: which piece, and why."""
+"""The error for an expression that cannot be computed in process: which piece of it, and why."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expressions in process: what each comes to, row by row, where that can be told without Spark.
+"""Expressions in process: the value of each, row by row, if it can be computed without Spark.
 
 The interpreter of filters is asked with every row as a part of one. Its answer holds all that an expression
 may come to; where that is one value, or only null, it is that. Everything else is refused and not guessed.

@@ -1,7 +1,8 @@
 """Adoption: Parquet files that others wrote become parts of a table, where they lie.
 
 Columns are matched by name once, now; from then on they are the fields that they were matched with, whatever
-these are called later. What a table has ever adopted is remembered in a list, so that no file is taken twice.
+these are called later. What a table has ever adopted is remembered in a list, so that no file is adopted
+twice.
 """
 
 from __future__ import annotations
@@ -61,14 +62,14 @@ _INT: Final = 2**31
 
 
 class AdoptionReport(NamedTuple):
-    """What an adoption came to."""
+    """The result of an adoption."""
 
     files: int = 0
-    """How many files were taken."""
+    """How many files were adopted."""
     rows: int = 0
     bytes: int = 0
     known: int = 0
-    """How many were not, because the table has taken them before."""
+    """How many were skipped, because the table has adopted them before."""
     schema_id: int | None = None
     """The schema that their columns were matched with."""
     seqno: int | None = None
@@ -91,7 +92,7 @@ def adopt_files(
     former_names: bool = False,
     tell: Callable[[int, int], None] | None = None,
 ) -> AdoptionReport:
-    """Make files part of a table; those that it has taken before are left out."""
+    """Make files part of a table; those that it has adopted before are skipped."""
     files = find_files(services.blob, paths)
     for _ in range(ATTEMPTS):
         try:

@@ -88,7 +88,7 @@ class PartWriter:
         self._sheets = SheetWriter(services.blob, state.table_id, write_id)
 
     def plan(self, schema: Schema, limits: PartLimits | None = None) -> StoringPlan:
-        """Return what whoever stores rows under a schema must know."""
+        """Return what a process must know to store rows under a schema."""
         return plan_storing(self._services.blob, self.state, self.write_id, schema, limits or PartLimits())
 
     def write(

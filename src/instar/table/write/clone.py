@@ -1,8 +1,8 @@
 """Clones: a table that begins with what another one holds, past and present, without copying its files.
 
-The clone's metadata is its own: chunks and sheets are written anew, with places below all that the clone will
-have. Its files are those of the other table, which is told of the clone first, so that no vacuum of it takes
-them. Until the clone begins, a lease under its own id keeps what was written of it.
+The clone's metadata is its own: chunks and sheets are written again, with places below all that the clone
+will have. Its files are those of the other table, which is told of the clone first, so that no vacuum of it
+takes them. Until the clone begins, a lease under its own id keeps what was written of it.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class _Cloning:
         """Places of the clone's own commits begin at 0: those that it begins with are below."""
 
     def state(self, name: str, commit_id: str) -> TableState:
-        """Return the state of the clone, but for its place in a log."""
+        """Return the state of the clone, except for its place in a log."""
         return replace(
             self._state,
             name=name,

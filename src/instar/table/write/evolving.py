@@ -115,7 +115,7 @@ def _evolved(
 
 
 def check_new_names(table: str, history: History, paths: Sequence[str]) -> None:
-    """Raise if columns that are to be added have names that others had before."""
+    """Raise if new columns have former names of other columns."""
     found = {path: former for path in paths if (former := find_former(history, parse_path(path))) is not None}
     if found:
         (path, former), *others = found.items()

@@ -1,7 +1,7 @@
 """Merges: data meets the rows of a table by some columns, and clauses say what becomes of either.
 
 Conditions and values are expressions in Spark SQL over `target` and `source`, the row of the table and that
-of the data. Of the clauses that a row falls under, the first whose condition is true applies.
+of the data. For each row, the first clause whose condition is true applies.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class When(Enum):
 
 @dataclass(frozen=True)
 class Clause:
-    """What becomes of rows, if a condition is true; without one, of all that no clause before it has taken.
+    """What to do with rows if a condition is true; without one, with all rows that no earlier clause took.
 
     `values` are expressions by column. Without them, every column takes the source's value of its name.
     """
@@ -149,7 +149,7 @@ def default_values(schema: Schema, names: Sequence[str]) -> dict[str, str]:
 
 
 def ambiguous_match() -> UsageError:
-    """Return what to say where it is not known what a row is to become."""
+    """Return the error for a row that several rows of the data would change."""
     return UsageError(
         "more than one row of the data has the same key as a row of the table: which one counts? Nothing was "
         "done; leave one row of each key in the data, or add conditions to the clauses"
@@ -244,7 +244,7 @@ class _Merging:
     def _matched(
         self, here: LocatedRows, ours: npt.NDArray[np.int64], theirs: npt.NDArray[np.int64]
     ) -> tuple[LocatedRows, list[pa.Table]]:
-        """Apply the clauses for rows that are in both; a row that is to change may have one partner."""
+        """Apply the clauses for rows that are in both; a row that is updated may match only one row."""
         rows = here.rows.take(pa.array(ours))
         pairs = self._pairs(rows, self._given.take(pa.array(theirs)))
         choice = self._choose(pairs, {When.MATCHED_UPDATE, When.MATCHED_DELETE})
@@ -267,7 +267,7 @@ class _Merging:
     ) -> npt.NDArray[np.int64]:
         """Return for each pair the number of the first clause of a sort that is for it, or -1.
 
-        A condition is asked only of pairs that no clause before it has taken.
+        A condition is evaluated only for pairs that no earlier clause applied to.
         """
         choice = np.full(pairs.num_rows, -1)
         remaining = np.arange(pairs.num_rows) if left is None else np.flatnonzero(left)

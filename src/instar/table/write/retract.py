@@ -42,6 +42,6 @@ def retracting(found: Found) -> RowChange:
 
 
 def negated(rows: pa.Table) -> pa.Table:
-    """Return rows with the diffs that take them back."""
+    """Return rows with negative diffs."""
     at = rows.schema.get_field_index(DIFF)
     return rows.set_column(at, rows.schema.field(at), pc.negate(rows.column(DIFF)))

@@ -1,6 +1,6 @@
-"""Writing rows: appending them, and changing rows that are there, which is tried again if others are faster.
+"""Writing rows: appending them, and changing existing rows, which is tried again after a conflict.
 
-Rows may be in this process or on Spark: who stores them is up to them.
+Rows may be in this process or on Spark: their class decides who stores them.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
 __all__ = ["ATTEMPTS", "RowChange", "WriteOptions", "append_rows", "change_rows", "parts_since"]
 
 ATTEMPTS: Final = 5
-"""How often a change that depends on what is there is worked out at least, whatever time that takes."""
+"""How often a change to existing rows is computed at least, whatever time that takes."""
 
 
 class WriteOptions(NamedTuple):
-    """How rows are to be written; `Table.append` says what each means."""
+    """How to write rows; `Table.append` says what each means."""
 
     token: str | None = None
     evolve: bool = False
@@ -108,10 +108,10 @@ class RowChange(NamedTuple):
 def change_rows(
     services: Services, log: TableLog, doing: str, change_of: Callable[[Pin], RowChange]
 ) -> Committed:
-    """Commit changes to exactly the rows that they were worked out from; try again if these may be others.
+    """Commit changes to exactly the rows that they were computed from; try again if these may have changed.
 
     Appends of others are no matter. `doing` is what an error calls it: 'delete from', or 'upsert into'. It
-    continues as long as a commit would, for others may be compacting all the time.
+    continues as long as a commit would, because others may be compacting all the time.
     """
     deadline = time.monotonic() + services.patience
     for attempt, pause in enumerate(pauses(), 1):

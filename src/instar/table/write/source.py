@@ -1,4 +1,4 @@
-"""The data of a merge, in types that expressions know: its own, or the narrowest of ours that hold them.
+"""The data of a merge, in types that expressions know: its own, or the narrowest column types that hold them.
 
 Columns whose type nobody has chosen take that of the table's column of their name, where each value fits, as
 for an append: numbers of Python and pandas, and nothing but nulls.
@@ -23,7 +23,7 @@ __all__ = ["as_source"]
 
 
 def as_source(given: pa.Table, latest: Schema) -> tuple[pa.Table, Schema]:
-    """Return data in types of ours, and its schema. Columns of nulls that the table has not are left out."""
+    """Return data in column types, and its schema. Columns of nulls that the table lacks are left out."""
     known = {field.name.lower(): field.type for field in latest.fields}
     types: dict[str, Type] = {}
     for field, column in zip(given.schema, given.columns, strict=True):

@@ -1,7 +1,7 @@
 """Storing rows as parts: the same code in process and on Spark's executors.
 
 Only puts happen here, under keys that no other attempt uses. What was put becomes part of a table by
-one commit, made by whoever began the write (`append.py`).
+one commit, made by the process that began the write (`append.py`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ __all__ = [
 
 
 class StoringPlan(NamedTuple):
-    """What whoever stores parts must know; it travels to executors."""
+    """What a process must know to store parts; it is sent to executors."""
 
     blob: Blob
     table_id: str
@@ -57,7 +57,7 @@ class StoringPlan(NamedTuple):
 def plan_storing(
     blob: Blob, state: TableState, write_id: str, schema: Schema, limits: PartLimits
 ) -> StoringPlan:
-    """Return what whoever stores rows of a table under a schema must know."""
+    """Return what a process must know to store rows of a table under a schema."""
     appends = state.options.get("cluster_at") == "append"
     limits = limits._replace(bounded=state.bounded)
     return StoringPlan(

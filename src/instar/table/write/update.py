@@ -75,7 +75,7 @@ def check_settings(schema: Schema, values: Mapping[str, str]) -> None:
 
 
 def set_columns(rows: pa.Table, schema: Schema, settings: Mapping[str, Value], seen: pa.Table) -> pa.Table:
-    """Return rows with other values in some columns, worked out from what the expressions see."""
+    """Return rows with new values in some columns, computed by expressions."""
     named = {schema.load_column(name).id: value for name, value in settings.items()}
     (batch,) = seen.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=seen.schema)]
     columns, fields = [], []

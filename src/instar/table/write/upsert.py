@@ -99,7 +99,7 @@ def key_paths(state: TableState) -> list[tuple[str, ...]]:
 
 
 def repeated_key(state: TableState) -> UsageError:
-    """Return what to say of data to upsert in which two rows have one key."""
+    """Return the error for data in which two rows have the same key."""
     keys = ", ".join(format_path(path) for path in key_paths(state))
     return UsageError(
         f"the data for `{state.name}` has the same key ({keys}) more than once. Leave one row for each key."

@@ -10,5 +10,5 @@ down_revision = "2"
 
 
 def upgrade() -> None:
-    """Add the column; of events that are there already, it is not known."""
+    """Add the column; it is unknown for existing events."""
     op.add_column("lineage_events", sa.Column("event_type", sa.String(length=16), nullable=True))
