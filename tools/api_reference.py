@@ -69,11 +69,11 @@ MEANINGS: Final = {
     "VacuumReport.kept_bytes": "Their size.",
     "ScanReport.table": "The table's name.",
     "ScanReport.seqno": "The version of the table that is read.",
-    "ScanReport.read": "Parts that are read: where skipping is `on`, those that the filter needs.",
+    "ScanReport.read": "Parts that are read: if skipping is `on`, those that the filter needs.",
     "ScanReport.bytes_total": "The size of all these parts.",
     "ScanReport.bytes_read": "The size of the parts that are read.",
     "ScanReport.chunks": "Manifest chunks that were considered.",
-    "ScanReport.parts": "A verdict for each part, if it was asked for.",
+    "ScanReport.parts": "A verdict for each part, if requested.",
     "Conjunct.text": "The condition, as it was understood.",
     "Conjunct.excludes": "How many parts it excludes alone.",
     "PartReport.key": "The part's object in the store.",
@@ -83,7 +83,7 @@ MEANINGS: Final = {
     "PartReport.why": "The bounds that decided it, in words.",
     "Schema.fields": "The columns, in order.",
     "Field.id": "Permanent, and unique in the table.",
-    "Field.name": "What a person types today.",
+    "Field.name": "Its current name.",
     "Field.type": "Its type; `str(schema)` prints types as DDL.",
     "Field.nullable": "Whether it may be null.",
     "Change.kind": "What happened, such as `ADDED`.",
@@ -100,10 +100,10 @@ TABLE_OPTIONS: Final = {
     "cluster_by": "the columns that compaction lays rows out by ([clustering](maintenance.md#clustering))",
     "compact": "whether writers merge small parts in the background "
     "([auto compaction](maintenance.md#automatic-compaction))",
-    "stats": "the columns that parts always have statistics of, beside those of `order_by`, `key` and "
-    "`cluster_by`: of very wide tables, the last columns have none otherwise",
-    "cluster_at": "whether appends lay their rows out too, each for itself",
-    "queries": "whether the conditions that were asked last are recorded in the store, for `instar optimize`",
+    "stats": "columns that always have statistics, like those of `order_by`, `key` and `cluster_by`; in very "
+    "wide tables, the last columns have none otherwise",
+    "cluster_at": "whether each append lays out its own rows too",
+    "queries": "whether the last conditions of queries are recorded in the store, for `instar optimize`",
     "retention": "how much history `Table.retain` keeps ([retention](maintenance.md#retention))",
 }
 _DEFAULTS: Final = {"skipping": "mode", "skipping_sample": "sample", "skipping_budget": "budget"}
@@ -124,15 +124,15 @@ SOURCE_OPTIONS: Final = {
     "table": Option(_ALL, "the table's name; required"),
     "consensus": Option(_ALL, "where the logs are, if not in the store itself: `postgresql://…`"),
     "storage": Option(_ALL, "settings of the object store, by names that begin with these"),
-    "columns": Option(_READING, "names of top-level columns with commas between; all if left out"),
+    "columns": Option(_READING, "names of top-level columns with commas between them; by default all"),
     "where": Option("`read`", "a condition for the frame as a whole; parts that it rules out are not opened"),
-    "as_of": Option("`read`", "a time; the last that was complete when the frame was loaded, if left out"),
-    "schema": Option(_READING, "the id of the schema to read under; the latest if left out"),
-    "since": Option(_READING, "changes begin after this time; with all that are kept if left out"),
+    "as_of": Option("`read`", "a time; by default the last complete one when the frame is loaded"),
+    "schema": Option(_READING, "the id of the schema to read under; by default the latest"),
+    "since": Option(_READING, "changes begin after this time; by default with the earliest that are kept"),
     "changes": Option("`read`", "`true`: updates, with `_ts` and `_diff`; a stream has them anyway"),
     "evolve": Option(_WRITING, "`true`: missing columns are added, as by `Table.append`"),
     "apply": Option(_WRITING, "`true`: `_diff` adds and retracts, as for `Table.apply`; `_ts` is ignored"),
-    "token": Option("`write`", "makes writing again with the same one do nothing; 1 to 256 bytes"),
+    "token": Option("`write`", "writing again with the same token does nothing; 1 to 256 bytes"),
 }
 _SPELT: Final = {"storage": "`AWS_…`, `GOOGLE_…`, `AZURE_…`"}
 

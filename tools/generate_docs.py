@@ -29,6 +29,7 @@ DOCS = Path(__file__).parent.parent / "docs"
 BEGIN = "<!-- Made by `./dev fix` from the registry of functions. -->"
 END = "<!-- End of what is made. -->"
 NOTICE = "<!-- Made by `./dev fix` from the code; edit the docstrings there. -->"
+TERMS = "The [glossary](glossary.md) explains terms such as part, fence, lease and upper."
 
 
 def error_classes(root: type[errors.InstarError] = errors.InstarError) -> Iterator[type[errors.InstarError]]:
@@ -42,7 +43,7 @@ def error_classes(root: type[errors.InstarError] = errors.InstarError) -> Iterat
 def render_errors() -> str:
     """Return the text of docs/errors.md."""
     tree = inspect.getdoc(errors) or ""
-    lines = ["# Errors", "", NOTICE, "", _markdown(tree), ""]
+    lines = ["# Errors", "", NOTICE, "", TERMS, "", _markdown(tree), ""]
     lines += ["| code | error | exit code | HTTP status | what happened |", "|---|---|---|---|---|"]
     for kind in error_classes():
         answer = errors.disposition(kind)
@@ -67,7 +68,7 @@ def commands(command: Any = None, name: str = "instar") -> Iterator[tuple[str, A
 
 def render_cli() -> str:
     """Return the text of docs/cli.md."""
-    lines = ["# Commands", "", NOTICE, ""]
+    lines = ["# Commands", "", NOTICE, "", TERMS, ""]
     for name, command in commands():
         context = command.context_class(command, info_name=name, **(app.info.context_settings or {}))
         usage = " ".join([name, *command.collect_usage_pieces(context)])

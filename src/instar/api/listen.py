@@ -28,7 +28,7 @@ class Changes(NamedTuple):
 
     rows: pa.Table
     """The columns of the reader's schema, then `_ts`, the time of an update, and `_diff`: how
-    often the row was added, or with a minus retracted; any whole number but 0."""
+    often the row was added, or if negative, retracted; any whole number except 0."""
     upper: int
     """All times before this have been yielded; `listen(since=upper - 1)` continues from here."""
 

@@ -55,14 +55,14 @@ __all__ = ["Stream", "StreamSnapshot", "StreamTable"]
 
 
 class StreamTable(NamedTuple):
-    """One table of a stream, as it was when it was looked at."""
+    """One table of a stream, as it was at the time of the call."""
 
     name: str
     """The name of the table in the store."""
     kind: str
     """What the table is for: hourly, regular, repartitioned, eod or archive."""
     start: date | datetime | None
-    """Where its time begins; None for the table of rows without a place."""
+    """Where its time begins; None for the table `unplaced`."""
     version: Version
     """The version that it is stamped with."""
     versions: tuple[Version, ...]
@@ -166,7 +166,7 @@ class Stream:
         includes: Sequence[str | Path] = (),
         format: str | None = None,  # noqa: A002 -- the word of the command
     ) -> dict[Version, Judgement]:
-        """Judge a new version of the schema against every version of which a table holds rows.
+        """Judge a new version of the schema against every version that has rows in some table.
 
         `new` is a file as for `instar check`, or DDL text. If there are no tables, it is judged against every
         known version. Nothing is declared.

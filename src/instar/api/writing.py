@@ -48,7 +48,7 @@ class Commit(NamedTuple):
     schema_id: int
     """The schema that it was written under."""
     rows: int
-    """How many updates it holds, those that retract included."""
+    """How many updates it holds, retractions included."""
 
 
 def write_data(services: Services, log: TableLog, data: Data, options: WriteOptions) -> Commit:

@@ -45,7 +45,7 @@ ShareOption = Annotated[
     typer.Option(
         min=0.01,
         max=1,
-        help="The share of the time that it works; it pauses between batches, for writers need the disk.",
+        help="The share of the time to work; it pauses between batches, because writers need the disk.",
     ),
 ]
 

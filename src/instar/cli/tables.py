@@ -53,7 +53,7 @@ def init(
             print_json({"store": store.location, "made": made})
         else:
             console().print(
-                f"Made a store at {store.location}" if made else f"{store.location} is a store already"
+                f"Created a store at {store.location}" if made else f"{store.location} is a store already"
             )
 
 

@@ -27,7 +27,7 @@ RULES_VERSION: Final = 2
 
 
 class Level(Enum):
-    """An answer: yes, only if something holds that schemas do not tell, or no."""
+    """An answer: yes, no, or only under a condition that schemas do not show."""
 
     SAFE = "safe"
     CONDITIONAL = "conditional"
@@ -60,7 +60,7 @@ def safe(reason: str) -> Ruling:
 
 
 def conditional(reason: str) -> Ruling:
-    """Answer that it depends on something that schemas do not tell, and say on what."""
+    """Answer that it depends on something that schemas do not show, and say on what."""
     return Ruling(Level.CONDITIONAL, reason)
 
 
@@ -72,7 +72,7 @@ def unsafe(reason: str) -> Ruling:
 class Difference(msgspec.Struct, frozen=True):
     """One thing that the new version does differently; a question that it does not touch has no ruling.
 
-    `path` is in the words of the new version, or of the old one for what is gone.
+    `path` has the names of the new version, or of the old one for what is gone.
     """
 
     path: str

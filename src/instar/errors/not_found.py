@@ -75,7 +75,7 @@ class TableNotFoundError(NotFoundError):
             why = "was dropped"
         if dropped and not vacuumed and renamed is None:
             hint = f" `instar undrop {name}` or store.undrop_table brings it back."
-        super().__init__(f"table `{name}` {why}.{hint} `instar tables` lists what there is.{make}")
+        super().__init__(f"table `{name}` {why}.{hint} `instar tables` lists all tables.{make}")
 
 
 class StreamNotFoundError(NotFoundError):
@@ -90,7 +90,7 @@ class StreamNotFoundError(NotFoundError):
         why = "was dropped" if dropped else "does not exist"
         if lost is not None:
             why = f"was dropped, and what its table `{lost}` held is gone"
-        super().__init__(f"stream `{name}` {why}. `instar stream list` lists what there is.")
+        super().__init__(f"stream `{name}` {why}. `instar stream list` lists all streams.")
 
 
 class EntityNotFoundError(NotFoundError):

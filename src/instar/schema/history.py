@@ -57,7 +57,7 @@ class History(NamedTuple):
         return compare(self.migration_type, schema)
 
     def check(self, schema: Schema) -> tuple[Change, ...]:
-        """Answer with every violation of the rules, not only the first; empty means that it may evolve."""
+        """Return every violation of the rules, not only the first; empty means that it may evolve."""
         return tuple(change for change in self.compare(schema) if not change.permitted)
 
     def evolve(self, schema: Schema, table: str | None = None) -> History:

@@ -111,7 +111,7 @@ _Step = _Leaf | _StructStep | _ListStep | _MapStep
 
 
 class Migration:
-    """The way from one schema to another, worked out once and applied to any amount of data."""
+    """The way from one schema to another, computed once and applied to any amount of data."""
 
     def __init__(self, old: Schema, new: Schema, names: Names = Names.COLUMN) -> None:
         violations = tuple(
@@ -164,7 +164,7 @@ class Migration:
 
 @lru_cache(maxsize=4096)
 def plan_migration(old: Schema, new: Schema, names: Names = Names.COLUMN) -> Migration:
-    """Work out a migration, or find the one worked out before."""
+    """Compute a migration, or find the one computed before."""
     return Migration(old, new, names)
 
 

@@ -27,7 +27,7 @@ class Family(Enum):
     MOMENT = "moment"
     """Microseconds since 1970, in UTC."""
     LOCAL_MOMENT = "local moment"
-    """Microseconds since 1970, by the clock on some wall."""
+    """Microseconds since 1970, in local time without a zone."""
     DAY_TIME = "day time"
     """Intervals in microseconds."""
     YEAR_MONTH = "year month"

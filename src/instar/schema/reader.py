@@ -73,7 +73,7 @@ def _obstacles(table: MigrationType, reader: Schema) -> tuple[Change, ...]:
 
 
 def _standing_since(history: History, reader: Schema) -> dict[tuple[ChangeKind, tuple[int, ...], str], int]:
-    """Find for each obstacle the schema since which it has stood without a break."""
+    """Find for each obstacle the schema since which it exists without a break."""
     since: dict[tuple[ChangeKind, tuple[int, ...], str], int] = {}
     table = MigrationType.start(history.schemas[0])
     for schema_id, schema in enumerate(history.schemas):

@@ -1,4 +1,4 @@
-"""The evolution rules: what a schema changes against a history, and whether it may.
+"""The evolution rules: what a schema changes in a history, and whether that is allowed.
 
 `compare` walks the migration type and a schema once and names every change; five kinds are
 permitted, at every level of nesting, and all others are violations.
@@ -61,7 +61,7 @@ PERMITTED: Final = frozenset(
 class Change(msgspec.Struct, frozen=True):
     """One difference between a history and a schema.
 
-    `path` is in the words of the new schema, or of the old one for a deleted field. `ids` are the field
+    `path` has the names of the new schema, or of the old one for a deleted field. `ids` are the field
     ids from the top-level column down to the field; an element or a value of a list or map has no id of
     its own, so its change carries the ids of the field around it. A change of type that makes two
     subtrees incomparable is one change: nothing inside is compared.

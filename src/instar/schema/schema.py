@@ -74,14 +74,14 @@ class Schema(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
         return _find_member(Struct(self.fields), parse_path(path))
 
     def load_column(self, path: str) -> Field:
-        """Return the column or struct member at a path, or say which there are."""
+        """Return the column or struct member at a path, or raise an error that lists the columns."""
         found = self.find_column(path)
         if found is None:
             raise ColumnNotFoundError(path, known=tuple(self.paths()))
         return found
 
     def select(self, columns: Iterable[str]) -> Schema:
-        """Keep only these top-level columns, in the order given: the projection that a reader asks for."""
+        """Keep only these top-level columns, in the order given: the projection of a reader."""
         known = index_fields(self.fields)
         return Schema(
             tuple(known.get(name.lower()) or self.load_column(format_path((name,))) for name in columns)

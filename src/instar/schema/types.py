@@ -71,7 +71,7 @@ class Map(msgspec.Struct, frozen=True, array_like=True, tag="map"):
 
 
 class Field(msgspec.Struct, frozen=True, array_like=True):
-    """A member of a struct: the id is forever, the name is what a person types today."""
+    """A column or a member of a struct: the id is permanent, the name may change."""
 
     id: int
     name: str

@@ -126,7 +126,7 @@ class SchemaUpdate:
         return self._edit_slot(path, lambda _, nullable: (number_type(wider, self._ids), nullable))
 
     def evolve_to(self, target: SchemaLike) -> Self:
-        """Take the steps that lead to a schema, matched by name; an instar `Schema` is taken by its ids."""
+        """Take the steps that lead to a schema, matched by name, or by ids for an instar `Schema`."""
         schema = as_schema(target)
         if isinstance(target, Schema):
             self._fields = schema.fields
@@ -135,7 +135,7 @@ class SchemaUpdate:
         return self
 
     def check(self) -> tuple[Change, ...]:
-        """Answer with every violation of the rules; empty means that the steps may be committed."""
+        """Return every violation of the rules; empty means that the steps may be committed."""
         return self._history.check(self.schema)
 
     def commit(self) -> int:

@@ -110,7 +110,7 @@ class Service:
             raise BadRequestError(405, f"this path does not take {request.method}", allowed)
         if endpoint is None:
             self.guard.check(request.headers, writes=False)
-            raise BadRequestError(404, "there is nothing at this path: /openapi.json lists what there is")
+            raise BadRequestError(404, "there is nothing at this path: /openapi.json lists all paths")
         if endpoint.template != "/healthz":
             self.guard.check(request.headers, writes=endpoint.writes)
         body = await read_body(request, self.options.max_body)

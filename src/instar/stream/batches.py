@@ -130,7 +130,7 @@ class Batches:
     pending: Mapping[str, tuple[int, Intent]] = field(default_factory=dict)
     done: Mapping[str, TableOutcome] = field(default_factory=dict)
     cursors: Mapping[str, int] = field(default_factory=dict)
-    """How far jobs have come, by job and table."""
+    """The progress of jobs, by job and table."""
     closed: bool = False
     sinks: Mapping[str, tuple[int, str]] = field(default_factory=dict)
     """The last micro-batch of each sink that is finished: its number and its version."""

@@ -1,7 +1,8 @@
-"""`EvolverState`: where the evolver stands with a stream, and what is next, as pure values and functions.
+"""`EvolverState`: the evolver's progress on a stream, and what is next, as pure values and functions.
 
 A pass walks the stale tables, kind by kind and the newest first, and brings them to the stream's version. All
-that it needs to go on after a crash, or under another leader, is in this value; nothing here reads a clock.
+that it needs to continue after a crash, or under another leader, is in this value; nothing here reads a
+clock.
 """
 
 from __future__ import annotations
@@ -45,13 +46,13 @@ _HOUR: Final = 60 * 60 * 1000
 _APART_MS: Final = _HOUR
 """How far the clocks of two evolvers may be apart."""
 PERIODS_MS: Final = (0, _HOUR, 5 * _HOUR, 24 * _HOUR)
-"""How long the evolver rests after a pass: longer each time that nothing was new, up to a day."""
+"""The pause after a pass: longer each time that nothing was new, up to a day."""
 
 BATCH: Final = 100
-"""How many tables are brought forward between two records of progress."""
+"""How many tables are updated between two records of progress."""
 
 MOST_ATTEMPTS: Final = 5
-"""A table that has failed so often in one pass is left to the next."""
+"""After this many failures in one pass, a table waits for the next pass."""
 
 SEVERAL: Final = "several"
 """Stands for a mix of versions of the rules, which no evolver has."""
@@ -149,7 +150,7 @@ class Refilled(msgspec.Struct, frozen=True, array_like=True, tag="refilled"):
 
 
 class Finished(msgspec.Struct, frozen=True, array_like=True, tag="finished"):
-    """The pass has come to its end."""
+    """The pass has ended."""
 
     at: int
 
@@ -158,7 +159,7 @@ EvolutionChange = Union[Led, Walked, Progressed, Refilled, Finished]  # noqa: UP
 
 
 class EvolverState(msgspec.Struct, frozen=True, array_like=True):
-    """Where the evolver stands. `version` and `schema_id` are the target of the pass, or of the last one.
+    """The evolver's progress. `version` and `schema_id` are the target of the pass, or of the last one.
 
     `settled` is the first table that the target was not considered for; `checked` the last version that was
     judged to need no change. `verdicts` has, per pair of schemas, whether a query would notice nothing.

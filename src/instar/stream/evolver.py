@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 __all__ = ["SHARE", "PassReport", "Standby", "StreamEvolver"]
 
 SHARE: Final = 0.2
-"""The part of the time that an evolver works; it has none to lose, and writers have."""
+"""The share of the time that an evolver works: it is in no hurry, but writers are."""
 
 _LONGEST_REST: Final = 1.0
 """Seconds between two batches: where a batch takes long, it is not a disk that it waits for."""
@@ -97,15 +97,15 @@ class PassReport(NamedTuple):
     vanished: int = 0
     """Tables that were gone when their turn came."""
     waiting: int = 0
-    """Tables that wait for their turn still."""
+    """Tables that still wait for their turn."""
 
     def plus(self, other: PassReport) -> PassReport:
-        """Add two reports up."""
+        """Add up two reports."""
         return PassReport(*(mine + theirs for mine, theirs in zip(self, other, strict=True)))
 
 
 class _Turn(NamedTuple):
-    """What became of one table."""
+    """The outcome for one table."""
 
     stamped: bool = False
     skipped: bool = False
@@ -181,7 +181,7 @@ class StreamEvolver:
     def run(
         self, progress: Callable[[EvolverState], None] | None = None, stop: Event | None = None
     ) -> tuple[PassReport, Rest | Standby]:
-        """Do all that is due now, or until `stop` is set; return what was done and what comes when."""
+        """Do everything that is due now, or until `stop` is set; return what was done, and what is next."""
         report = PassReport()
         while True:
             began = time.monotonic()
@@ -202,7 +202,7 @@ class StreamEvolver:
                 self._rest(time.monotonic() - began, stop)
 
     def _rest(self, worked: float, stop: Event | None) -> None:
-        """Leave the disk to others after some work, for as long as its share of the time wants it."""
+        """Pause after some work, as long as its share of the time requires."""
         seconds = min(worked * (1 / self._share - 1), _LONGEST_REST)
         if seconds and stop is not None:
             stop.wait(seconds)
@@ -210,7 +210,7 @@ class StreamEvolver:
             time.sleep(seconds)
 
     def step(self) -> tuple[PassReport, Action | Standby]:
-        """Take one step: small enough that a crash in it loses nothing but its work."""
+        """Take one step, so small that a crash loses only the work of that step."""
         evolution, catalog, action = self.plan()
         if isinstance(action, Rest):
             return PassReport(), action

@@ -83,7 +83,7 @@ class Target(NamedTuple):
         return self.log.name
 
     def takes(self, rows: RowsOf) -> bool:
-        """Whether rows can be written as things stand."""
+        """Whether rows can be written now."""
         return self.stream_schema_id >= rows.schema_id and self.versions.issuperset(rows.versions)
 
 
@@ -131,13 +131,13 @@ class StreamHandle:
 
     @property
     def batches(self) -> Journal[Batches, BatchChange]:
-        """The writes of the stream, and how far jobs have come."""
+        """The writes of the stream, and the progress of jobs."""
         if self._batches is None:
             self._batches = Journal(self.services, _BATCHES + self.known().key, _BATCHES_CODEC)
         return self._batches
 
     def add_version(self, version: str, schema: Schema, *, by_id: bool = False) -> Catalog:
-        """Make a version known to everybody; only a version that is new costs a commit."""
+        """Declare a version; only a new version costs a commit."""
         return self.commit(lambda catalog: add_version(catalog, version, schema, by_id=by_id))
 
     def find_version(self, version: str) -> VersionRecord | None:

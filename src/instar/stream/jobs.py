@@ -1,8 +1,8 @@
 """Jobs that fill tables from other tables of a stream: repartitioned, end-of-day and archive ones.
 
-A job reads what is new since its last run and writes it to the tables that it belongs to. How far it has come
-is recorded in the very moment in which its rows are written, so no row is lost or copied twice, wherever it
-is killed. How rows are read and stored, on Spark or in process, is for the caller to say.
+A job reads what is new since its last run and writes it to the tables that it belongs to. Its progress
+is recorded together with its rows, so no row is lost or copied twice, wherever it
+is killed. The caller decides how rows are read and stored, on Spark or in process.
 """
 
 from __future__ import annotations

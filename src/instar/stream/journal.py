@@ -1,7 +1,7 @@
 """`Journal`: a small durable value that grows by changes, kept in a log of the consensus service.
 
 Every so often an entry holds the whole value beside its changes, so reading starts at the last of those. The
-log is cut off behind it, and nothing is kept anywhere else. What the value means is for the caller to know.
+log is cut off behind it, and nothing is kept anywhere else. Only the caller knows what the value means.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ S = TypeVar("S")
 C = TypeVar("C")
 
 WHOLE_EVERY: Final = 64
-"""After so many entries, one holds the whole value."""
+"""After this many entries, one holds the whole value."""
 
 _RELOADS: Final = 10
 

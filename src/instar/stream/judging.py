@@ -26,7 +26,7 @@ class TableJudgement(NamedTuple):
 
 
 class Judge(Protocol):
-    """Judges pairs of schemas. When `rules` changes, older judgements are not believed any more."""
+    """Judges pairs of schemas. When `rules` changes, older judgements are not used any more."""
 
     @property
     def rules(self) -> str:
@@ -48,7 +48,7 @@ class QueryJudge:
 
 
 class EveryChange:
-    """Leaves no table as it is, also if only its version is behind."""
+    """Skips no table, even if only its version is behind."""
 
     rules = "every-change"
 

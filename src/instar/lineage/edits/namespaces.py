@@ -36,7 +36,7 @@ def put_namespace(database: Database, name: str, body: object, *, now: int) -> N
 
 
 def put_source(database: Database, name: str, body: object, *, now: int) -> None:
-    """Create a source, or change where it is; the next event that says otherwise is right again."""
+    """Create a source, or change where it is; the next event that says otherwise wins again."""
     given = read_body(body, SourceBody)
     values = {
         "type": given.type,

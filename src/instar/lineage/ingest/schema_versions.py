@@ -69,7 +69,7 @@ def load_content(connection: Connection, uuid: UUID) -> SchemaContent:
 
 
 def refresh_schema_versions(connection: Connection, uuids: Iterable[UUID | None]) -> None:
-    """Work out the age of schema versions again after versions changed; delete those that none refers to."""
+    """Compute the age of schema versions again after versions changed; delete those that are unused."""
     wanted = sorted({uuid for uuid in uuids if uuid is not None})
     for start in range(0, len(wanted), _CHUNK):
         found = select(SchemaVersionRow.uuid, SchemaVersionRow.created_at, _DECLARED, _SHOWN).where(

@@ -113,7 +113,7 @@ class Timeline:
         return self._last(_V.current_at <= at, _not_of(_V.run_uuid, run_uuid))
 
     def settle(self, here: Sequence[DatasetChange], *, whole: bool = False) -> None:
-        """Work out again what depends on these changes of this dataset, or everything."""
+        """Compute again what depends on these changes of this dataset, or everything."""
         affected: set[UUID] = {change.version_uuid for change in here if change.version_uuid is not None}
         if not whole and len(affected) == 1 and self._has_one_version() and here[0].settled:
             self._point(here[0].version_uuid if here[0].is_current else None)

@@ -1,4 +1,4 @@
-"""How far the backfill has come: one row that is written in the same transaction as each batch.
+"""The progress of the backfill: one row that is written in the same transaction as each batch.
 
 So a process that is killed at any moment leaves a whole number of batches, and the next one continues there.
 """
@@ -52,7 +52,7 @@ def find_journal(connection: Connection) -> ConversionJournal | None:
 
 
 def load_journal(connection: Connection) -> ConversionJournal:
-    """Return how far the backfill has come; no other process moves it until the transaction ends."""
+    """Return the progress of the backfill; no other process changes it until the transaction ends."""
     journal = _read(connection, lock=True)
     assert journal is not None  # noqa: S101 -- `begin` has written it
     return journal

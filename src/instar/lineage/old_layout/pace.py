@@ -1,7 +1,7 @@
 """How fast the backfill goes: without a break while it is alone, and with long pauses while others work.
 
-A batch is so small that nobody waits long for one of its locks. What counts as company is what
-PostgreSQL says about other connections. SQLite cannot tell, so there the backfill always pauses.
+A batch is so small that nobody waits long for one of its locks. Other users are those that
+PostgreSQL shows as connections. SQLite cannot tell, so there the backfill always pauses.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The three phases, from the old layout to schemas kept once, and how far each has come.
+"""The three phases, from the old layout to schemas kept once, and the progress of each.
 
 1. Everything that is ingested is written in both layouts, as long as the old table exists.
 2. The backfill converts what is older, a batch at a time, and then compares both layouts.
@@ -174,7 +174,7 @@ def cleanup(
     batch: int = BATCH,
     report: Callable[[Progress], None] = _ignore,
 ) -> dict[str, Any]:
-    """Compare both layouts once more, and drop the old one if they say the same."""
+    """Compare both layouts once more, and drop the old one if they agree."""
     layout = _load_layout(database)
     if layout is MappingLayout.MARQUEZ and not marquez_stopped:
         raise UsageError(

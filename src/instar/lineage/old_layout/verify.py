@@ -1,4 +1,4 @@
-"""Prove, one batch at a time, that both layouts say the same of every dataset version."""
+"""Prove, one batch at a time, that both layouts agree about every dataset version."""
 
 from __future__ import annotations
 

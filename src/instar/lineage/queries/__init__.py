@@ -1,1 +1,1 @@
-"""What the database can be asked: each function takes a connection and returns what JSON can say."""
+"""Queries: each function takes a connection and returns a value for JSON."""

@@ -35,7 +35,7 @@ class Page(NamedTuple):
 
 
 COUNTED: Final = 10_000
-"""How many rows behind a page are counted: a list that grows forever must not get slower forever."""
+"""How many rows after a page are counted: long lists must not get slower and slower."""
 
 
 def count_rows(connection: Connection, row: type[Base], page: Page, *wanted: ColumnElement[bool]) -> int:

@@ -1,1 +1,1 @@
-"""What keeps a table in order behind the backs of its readers and writers."""
+"""Maintenance of a table while others read and write it."""

@@ -1,4 +1,4 @@
-"""Compaction: parts are rewritten together, sorted, under the latest schema, and swapped for what they were.
+"""Compaction: rewrites parts together, sorted, under the latest schema, and replaces them.
 
 Nobody notices: every read as of any time from `since` on gives the same rows before and after. Rows keep
 their times as far as these can still be told apart. Rows that are retracted stay so, by their new positions.
@@ -59,7 +59,7 @@ class CompactionReport(NamedTuple):
     """What a compaction did."""
 
     jobs: int = 0
-    """How many groups of parts were rewritten, each in a commit of its own."""
+    """How many groups of parts were rewritten, each in its own commit."""
     overtaken: int = 0
     """How many were not, because others had replaced their parts meanwhile."""
     parts_before: int = 0
@@ -76,7 +76,7 @@ class CompactionReport(NamedTuple):
 
 
 def find_goals(state: TableState, *, full: bool = False) -> Goals:
-    """Return what a table should look like."""
+    """Return the goals for a table."""
     alive = frozenset(state.history.latest.field_ids())
     curve = clustered_run(state.cluster_by) if alive.intersection(state.cluster_by) else None
     return Goals(state.history.latest_id, sorted=bool(state.order_by), full=full, curve=curve)
@@ -146,7 +146,7 @@ def _in_lanes(
 
 
 def _say_nothing(_done: int, _size: int) -> None:
-    """Nobody wants to hear."""
+    """Report no progress."""
 
 
 def list_candidates(services: Services, state: TableState) -> Iterator[Candidate]:

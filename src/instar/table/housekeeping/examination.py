@@ -1,4 +1,4 @@
-"""Examine a store: can it be read and written, does it keep its promises, do its clock and ours agree?"""
+"""Examine a store: can it be read and written, does it keep its promises, is its clock right?"""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Health(StrEnum):
 
     FINE = "fine"
     WARNING = "warning"
-    """It works, and something will not work as well as it could."""
+    """It works, but not as well as it could."""
     WRONG = "wrong"
 
 
 class Finding(NamedTuple):
-    """What was looked at, how it is, what was found, and what to do about it."""
+    """What was examined, its health, what was found, and what to do about it."""
 
     what: str
     health: Health

@@ -1,7 +1,7 @@
-"""Purge: dropped columns and deleted rows leave the bytes, and a report names every file that held them.
+"""Purge: removes dropped columns and deleted rows from the files, and names every file that held them.
 
-Whatever holds them is rewritten, history before now is given up, and what nobody needs is deleted. What stays
-all the same, because somebody reads it or because it is not ours to delete, is named too.
+These files are rewritten, earlier history is given up, and what nobody needs is deleted. What stays
+because somebody reads it, or because it was adopted, is named too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _VACUUM: Final = partial(vacuum_table, grace_ms=0)
 
 
 class KeptFile(NamedTuple):
-    """A file that still holds, or may hold, what was to be purged."""
+    """A file that still holds, or may hold, data to purge."""
 
     file: str
     why: str
@@ -56,7 +56,7 @@ class PurgeReport(NamedTuple):
     """The result of a purge."""
 
     rows: int
-    """How many rows were deleted by this very purge."""
+    """How many rows this purge deleted."""
     files: tuple[str, ...]
     """Files that held what was purged and no longer exist."""
     unread: tuple[str, ...]

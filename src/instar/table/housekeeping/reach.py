@@ -212,7 +212,7 @@ def _clones(services: Services, table_id: str, but: str | None = None) -> Iterat
 
 
 def _reach_clone(services: Services, stored: StoredObject, note: CloneNote) -> tuple[str, CloneReach]:
-    """Return how one clone is called, and what it refers to, its note too if that has to stay."""
+    """Return the name of one clone, and what it refers to, its note too if that must stay."""
     # The lease first: if it has ended, what began under it is in the log.
     held = next(live_leases(services, note.clone_id), None) is not None
     log = TableLog(services, note.log)
@@ -234,7 +234,7 @@ def held_leases(services: Services, table_id: str, state: TableState | None) -> 
 
 @contextmanager
 def _suppress_missing() -> Iterator[None]:
-    """Go on without an object that an earlier vacuum has removed, and not without one that is damaged."""
+    """Continue without an object that an earlier vacuum has removed, but not without a damaged one."""
     try:
         yield
     except NotFoundError:

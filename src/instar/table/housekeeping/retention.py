@@ -1,4 +1,4 @@
-"""Retention: how far back a table can be read. Older times may be merged, and rows deleted then may go.
+"""Retention: how far back a table can be read. Older times may be merged, and their deleted rows removed.
 
 Only tables whose times are those of the clock, in milliseconds, can be aged by it. Their own commits tell:
 each says when it was made, beside the time that it gave its rows.
@@ -32,7 +32,7 @@ _APART_MS: Final = 60 * 60 * 1000
 
 
 class RetentionReport(NamedTuple):
-    """What became of `since`."""
+    """Where `since` is now."""
 
     before: int
     """Where it was."""

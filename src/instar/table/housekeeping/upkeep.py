@@ -1,7 +1,7 @@
-"""Upkeep: tables with `compact="auto"` merge their small parts in the background of commits, bit by bit.
+"""Upkeep: writers of tables with `compact="auto"` merge small parts in the background of commits.
 
-A writer is never held up or failed by it: it is one thread at most for each table, it rests longer than it
-works unless it falls behind, and what goes wrong is logged.
+It never delays a writer or makes it fail: there is at most one thread for each table, it pauses longer than
+it works unless it falls behind, and errors are logged.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ BEHIND: Final = 8 * EVERY
 
 @dataclass
 class Turn:
-    """What a process remembers of the upkeep of one table."""
+    """What a process remembers about the upkeep of one table."""
 
     thread: Thread | None = None
     seqno: int = 0
@@ -58,7 +58,7 @@ class Turn:
 
 
 class _StoppedError(Exception):
-    """The store is being closed: what is left to do is left for another time."""
+    """The store is being closed: the rest waits for another time."""
 
 
 def keep_up(services: Services, log: TableLog, state: TableState) -> None:
@@ -105,7 +105,7 @@ def _choose(services: Services, state: TableState) -> list[CompactionJob]:
 def _unless_closing(services: Services) -> Rewrite:
     """Return what rewrites parts until the store is being closed, and once even then.
 
-    Otherwise tables whose writers end right after a commit would never be looked after.
+    Otherwise tables whose writers end right after a commit would never be compacted.
     """
     begun = False
 

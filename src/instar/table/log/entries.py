@@ -1,7 +1,7 @@
 """`Entries`: the commits in one table's log, as bytes in a consensus service.
 
 Each is framed with a digest and its own place, so that an entry that was damaged or moved is refused.
-What the commits come to is not known here.
+The meaning of the commits is not known here.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ class CommitInfo(NamedTuple):
     seqno: int
     """The version of the table that the commit made."""
     at: datetime
-    """When it was made, by the clock of its writer, in UTC; of a clock beyond year 9999, its last moment."""
+    """When it was made, by the clock of its writer, in UTC; at most the end of year 9999."""
     by: str
     """The user and the machine."""
     what: str
@@ -52,14 +52,14 @@ class CommitInfo(NamedTuple):
     schema_id: int | None
     """The schema that it wrote under or evolved to, if it did either."""
     commit_id: str
-    """The id that the writer drew for it."""
+    """Its id, chosen by the writer."""
     ts: int | None = None
-    """The time of what it wrote, if it wrote rows: a snapshot as of it has them."""
+    """The time of its rows, if it wrote any: a snapshot as of it has them."""
 
     def line(self) -> tuple[str, str, str, str, str]:
-        """Return what a log shows of it: seqno, time, author, what it did, schema.
+        """Return its line in a log: seqno, time, author, what it did, schema.
 
-        `as_of` takes the time, and reads what the commit wrote.
+        `as_of` accepts the time, and then reads what the commit wrote.
         """
         made = (self.at - _EPOCH) // timedelta(milliseconds=1)
         by_clock = self.ts is not None and abs(self.ts - made) < _NEAR_MS

@@ -1,4 +1,4 @@
-"""Leases: small objects that keep a vacuum away from what a reader or writer is using.
+"""Leases: small objects that protect what a reader or writer is using from a vacuum.
 
 A lease is not a commit. It holds a seqno, for a reader, or the id of a write whose parts are not
 committed yet; it is renewed while its holder lives and expires otherwise.
@@ -52,7 +52,7 @@ class Lease(msgspec.Struct, frozen=True, array_like=True):
 
 
 class LeaseKeeper:
-    """Takes leases, renews those that are held from one background thread, and gives them back."""
+    """Takes leases, renews those that are held from one background thread, and releases them."""
 
     def __init__(self, services: Services, duration_ms: int = LEASE_MS) -> None:
         self._services = services
@@ -123,7 +123,7 @@ class LeaseKeeper:
             return held is None or held.expires_at <= self._services.clock() or lease.id in self._lapsed
 
     def end(self, lease: Lease, error: BaseException | None = None) -> None:
-        """Give a lease back, unless its holder failed with a request that got no answer and may still arrive.
+        """Release a lease, unless its holder failed with a request that got no answer and may still arrive.
 
         Then it is left to expire, so that what the request refers to is there when it does.
         """
@@ -133,7 +133,7 @@ class LeaseKeeper:
             self.release(lease)
 
     def release(self, lease: Lease) -> None:
-        """Give a lease back; what could not be deleted expires."""
+        """Release a lease; if it cannot be deleted, it expires."""
         self._forget(lease)
         with suppress(StorageError):
             self._services.blob.delete([lease_key(lease.table_id, lease.id)])
@@ -157,7 +157,7 @@ class LeaseKeeper:
                 self.release(lease)
 
     def close(self) -> None:
-        """Give all leases back and stop renewing."""
+        """Release all leases and stop renewing."""
         self._stop.set()
         with self._lock:
             held = list(self._held.values())

@@ -1,7 +1,7 @@
 """`TableLog`: a handle on one table's log that knows the state at its end.
 
 It refreshes by reading only what is new, and commits by compare-and-set: decide on the state, append,
-and if somebody else was faster decide again. A commit is found by its id after a lost reply.
+and if somebody else committed first, decide again. A commit is found by its id after a lost reply.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class TableLog:
         return found
 
     def commit(self, decide: Decide, commit_id: str | None = None) -> Committed:
-        """CommitRecord the steps that `decide` answers for the state at the end of the log.
+        """Commit the steps that `decide` returns for the state at the end of the log.
 
         It is asked again whenever the state has changed, and what it raises is passed on once the state is
         known to be current. No steps means that there is nothing to do.

@@ -1,8 +1,8 @@
 """Answers from metadata: counts, the least and the greatest value, and which parts a few rows are in.
 
 No part is opened. An answer is given only if it is exact: bounds of numbers, dates and times are those of the
-rows; of a zero the sign is not known. Texts may have been cut: a short least one was not, but a greatest one
-may have been rounded up to something short. Of parts with rows that are retracted by position it is known how
+rows, except for the sign of a zero. Texts may have been cut: a short least one was not, but a greatest one
+may have been rounded up to something short. If rows of a part are retracted by position, it is known how
 many rows are left, but not whether the least, the greatest, a null or a NaN is among them.
 """
 
@@ -58,7 +58,7 @@ _EXACT: Final = frozenset(
 _REAL: Final = frozenset(["float", "double"])
 STRING: Final = Primitive("string")
 _MOST_MEASURED: Final = 100_000
-"""Of larger tables, any part that is not opened is worth it."""
+"""In larger tables, every skipped part pays off."""
 _SOME: Final = 1000
 _APART: Final = 0.5
 _WHOLE_BYTES: Final = BOUND_BYTES - 4
@@ -72,7 +72,7 @@ class Unknown(Enum):
 
 
 class Extreme(Enum):
-    """Which end of the values is asked for."""
+    """The least or the greatest value."""
 
     MIN = "min"
     MAX = "max"
@@ -276,7 +276,7 @@ def tells_apart(chunks: ChunkReader, state: TableState, parts: PartSet, field: F
 
 
 def first_parts(parts: PartSet, rows: int) -> PartSet:
-    """Return as few of the first parts as have so many rows, if all together have them."""
+    """Return as few of the first parts as have this many rows, if all parts together have them."""
     so_far = np.cumsum(parts.rows_left.to_numpy())
     needed = int(np.searchsorted(so_far, rows)) + 1
     return parts.keep(np.arange(len(parts)) < needed)
@@ -308,7 +308,7 @@ def top_parts(
 
 
 def _before(known: _Known, order: Order) -> tuple[Mask, Mask]:
-    """Tell of which parts the numbers of nulls and NaNs are known, and which have rows that come first.
+    """Tell for which parts the numbers of nulls and NaNs are known, and which have rows that come first.
 
     NaN is greater than all numbers, and outside of bounds: last in ascending order, and first in descending.
     """

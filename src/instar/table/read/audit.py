@@ -1,7 +1,7 @@
-"""Whether parts are skipped, and which skipped parts are read all the same, to check the proof.
+"""Whether parts are skipped, and which skipped parts are still read, to check the proof.
 
 `off` reads everything. `audit` reads everything too, and checks every part that would have been skipped.
-`on` skips, and checks a sample: parts are drawn by a hash of their places, so the same ones by everybody,
+`on` skips, and checks a sample: a hash of their places chooses the parts, so every reader checks the same,
 and only as long as what all checks read stays within a budget. The same part is not checked twice for the
 same filter.
 """
@@ -36,7 +36,7 @@ _REMEMBERED: Final = 100_000
 
 
 class Skipping(StrEnum):
-    """What becomes of parts that a filter does not need."""
+    """What happens to parts that a filter does not need."""
 
     OFF = "off"
     AUDIT = "audit"
@@ -55,7 +55,7 @@ class Policy:
 
 
 def resolve_policy(*choices: Mapping[str, ConfigValue | None]) -> Policy:
-    """Put options together; the first setting that is present wins."""
+    """Combine options; the first setting that is present wins."""
     found: dict[str, ConfigValue] = {}
     for options in reversed(choices):
         found |= {name: value for name, value in check_options(options).items() if value is not None}
@@ -68,7 +68,7 @@ def resolve_policy(*choices: Mapping[str, ConfigValue | None]) -> Policy:
 
 
 class Audits:
-    """Chooses the parts that are checked, and keeps account. Threads may share it."""
+    """Chooses the parts to check, and tracks the budget. Threads may share it."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -97,7 +97,7 @@ class Audits:
         return chosen
 
     def note_read(self, size: int) -> None:
-        """Take note of what a query reads."""
+        """Record how much a query reads."""
         with self._lock:
             self._read += size
 

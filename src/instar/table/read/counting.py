@@ -22,7 +22,7 @@ __all__ = ["count_matching", "count_rows"]
 
 
 def count_rows(services: Services, plan: SnapshotPlan) -> int:
-    """Count all rows; only parts are opened that rows were retracted from by value."""
+    """Count all rows; only parts with rows that were retracted by value are opened."""
     nothing = plan.scan.keep(np.zeros(len(plan.scan), dtype=bool))
     added: int = sum(batch.num_rows for batch in read_snapshot(services, plan._replace(scan=nothing)))
     return plan.scan.row_count + added

@@ -1,7 +1,7 @@
 """Filters in process: which parts a filter needs, and for which rows it is true.
 
 Both are the same question to the same interpreter: a part is a range of values, and a row is a range of
-one. What it cannot decide for a row needs Spark, and is refused rather than guessed.
+one. If it cannot decide for a row, Spark is needed, and the filter is refused.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Filter:
 
 
 def outcomes_of_rows(expression: Expression, batch: pa.RecordBatch, schema: Schema, now: int) -> Results:
-    """Return what an expression may come to for each row, which is a part of one to the interpreter."""
+    """Return the possible values of an expression for each row; to the interpreter, a row is a part."""
     needed = fields_needed(expression)
     bounds = {
         leaf.id: _as_bounds(array, leaf)

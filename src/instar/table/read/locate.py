@@ -1,8 +1,8 @@
-"""Finding rows: where those are that a condition is true for, by part and position.
+"""Finding the rows for which a condition is true, by part and position.
 
 Only the columns of the condition are read, and only of parts for which it may be true. A whole part counts,
 without being opened, where its statistics prove the condition for every row. Rows that may equal one that was
-retracted by value have no position of their own: they are found by value, and how often they are there.
+retracted by value have no position: they are found by value, with the number of their copies.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ __all__ = ["Found", "certain_in", "certain_parts", "find_rows", "merged_rows", "
 
 
 class Found(NamedTuple):
-    """Rows of a state: by position, and by value with `_diff`, how often each is there."""
+    """Rows of a state: by position, and by value with `_diff`, the number of copies."""
 
     positions: Mapping[Place, BitMap]
     by_value: pa.Table | None
@@ -93,7 +93,7 @@ def _certain(known: PartSet, condition: Condition) -> Mask:
 
 
 def merged_rows(services: Services, state: TableState, parts: PartSet, as_of: int) -> pa.Table:
-    """Return the rows of parts that have to be added up, each once, with `_diff`: how often it is there."""
+    """Return the rows of parts that have to be added up, each once, with `_diff`, the number of copies."""
     latest = state.history.latest
     updates = pa.Table.from_batches(read_updates(services.blob, parts.written(state.history), latest))
     past = updates.filter(pc.less_equal(updates.column(TS), as_of)).drop_columns([TS])

@@ -1,6 +1,6 @@
 """Finding the rows that have some keys, by part and position: only the columns of the key are read.
 
-Only parts are opened, and only row groups of them read, that may have one of the keys. Keys are equal as rows
+Only parts and row groups that may have one of the keys are read. Keys are equal as rows
 are: null to null, NaN to NaN, and -0.0 to 0.0.
 """
 
@@ -33,17 +33,17 @@ if TYPE_CHECKING:
 __all__ = ["FoundKeys", "Keys", "find_keys", "key_schema", "narrow_plan"]
 
 _BY_VALUE: Final = {"float", "double"}
-"""Types of which Arrow tells values apart that are equal."""
+"""Types for which Arrow calls some equal values different."""
 _COMPARED: Final = 10_000
 """How many keys times parts are compared by first and last rows, which is done one by one."""
 
 
 class FoundKeys(NamedTuple):
-    """The rows of a plan that have one of some keys, and whether one of the given keys is there twice."""
+    """The rows of a plan that have one of some keys, and whether one of the given keys appears twice."""
 
     positions: Mapping[Place, BitMap]
     by_value: pa.Table | None
-    """Those that have no position of their own, with `_diff`: how often each is there."""
+    """Rows without a position, with `_diff`, the number of copies."""
     repeated: bool
 
 
@@ -55,7 +55,7 @@ def key_schema(schema: Schema, key: Sequence[int]) -> Schema:
 
 
 class Keys:
-    """Keys that are looked for: rows with the columns of a schema, of which `key` are ids of fields."""
+    """Keys to look for: rows with the columns of a schema; `key` has the ids of the fields."""
 
     def __init__(self, rows: pa.Table, schema: Schema, key: Sequence[int]) -> None:
         self._rows = rows.combine_chunks()
@@ -66,7 +66,7 @@ class Keys:
 
     @property
     def repeated(self) -> bool:
-        """Whether one of them is there twice."""
+        """Whether one of them appears twice."""
         ranks = rank_rows(self._rows, self.schema, self._key)
         return len(np.unique(ranks)) < len(ranks)
 

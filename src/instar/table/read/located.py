@@ -28,7 +28,7 @@ __all__ = ["LocatedRows", "read_located"]
 class LocatedRows(NamedTuple):
     """Rows under the latest schema: for each, the number of its place and its position there.
 
-    Rows without a place, whose number is -1, are known by value, and are there `counts` times.
+    Rows without a place have the number -1; they are known by value, with `counts` copies.
     """
 
     rows: pa.Table
@@ -50,7 +50,7 @@ class LocatedRows(NamedTuple):
         }
 
     def by_value(self) -> pa.Table:
-        """Return the rows that have none, with `_diff`: how often each is there."""
+        """Return the rows without a place, with `_diff`, the number of copies."""
         mask = self.part < 0
         counts = pa.array(self.counts[mask])
         field = pa.field(DIFF, pa.int64(), nullable=False)

@@ -1,4 +1,4 @@
-"""Which time is meant: by the clock, in words of ISO 8601, or by the version of a table."""
+"""Which time is meant: by the clock, as ISO 8601, or by the version of a table."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _no_time(moment: object) -> UsageError:
 def find_time(
     services: Services, log: TableLog, state: TableState, as_of: Moment | None, version: int | None
 ) -> int | None:
-    """Return the time that is meant in a state, or None if nothing was said.
+    """Return the time that is meant in a state, or None if none was given.
 
     A time by the clock may be later than the last commit, because every write from now on comes later.
     """
@@ -73,7 +73,7 @@ def find_time(
 
 
 def check_existed(services: Services, log: TableLog, state: TableState, as_of: Moment, time: int) -> None:
-    """Raise if a table of which nothing is to be seen at a time by the clock was made after it.
+    """Raise if a table has nothing at a time by the clock because it was created later.
 
     Small numbers are not by the clock: a table may count its times.
     """

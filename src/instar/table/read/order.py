@@ -1,6 +1,6 @@
 """Whether a table is sorted as a whole: parts that are read one after the other, each in its own order.
 
-Nothing but metadata is read. The answer may be no for rows that are sorted, and is never yes for others.
+Only metadata is read. The answer may be no for rows that are sorted, but is never yes for others.
 """
 
 from __future__ import annotations

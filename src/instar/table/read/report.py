@@ -35,12 +35,12 @@ class PartReport:
 
 @dataclass(frozen=True, repr=False)
 class ScanReport:
-    """What one scan of a table has to do with its parts."""
+    """Which parts one scan of a table reads, and why."""
 
     table: str
     seqno: int
     condition: str
-    """The filter as it was understood; what was not stands as the name of its function."""
+    """The filter as it was understood; an unknown function shows only its name."""
     total: int
     """Parts that hold rows as of the time of the scan."""
     read: int
@@ -55,7 +55,7 @@ class ScanReport:
     skipping: str = "on"
     """The mode of the scan: in `off` and `audit` everything is read, whatever the filter needs."""
     joins: tuple[Conjunct, ...] = ()
-    """What joins and subqueries brought when the query last ran, and how many parts each excluded then."""
+    """The values from joins and subqueries when the query last ran, and how many parts each excluded."""
 
     @property
     def skipped(self) -> int:

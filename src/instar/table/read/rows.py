@@ -41,7 +41,7 @@ _WHOLE: Final = 1 << 20
 
 
 class RowTest(Protocol):
-    """Tells rows that are wanted from others, such as a `Filter`."""
+    """Chooses rows, as a `Filter` does."""
 
     def rows(self, batch: pa.RecordBatch, schema: Schema) -> pa.Array:
         """Return which rows of a batch, under a schema, are wanted."""

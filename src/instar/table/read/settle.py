@@ -1,8 +1,8 @@
 """Settling: rows that were retracted by value are found once, and then are left out by position.
 
-A retraction by value takes one row that equals it, whichever. Most parts that may hold such rows hold few.
+A retraction by value removes any one row that equals it. Most parts that may hold such rows hold few.
 So only a few columns of them are searched, only rows that may be meant are added up, and it is decided which
-of them are left. All parts are then read as they are, less some positions: nothing is added up any more.
+of them are left. All parts are then read without some positions, and nothing has to be added up.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Planning a snapshot: which parts hold the rows as of a time, and which of them must be consolidated.
 
 Parts whose diffs are all +1 and whose times are all past are a plain scan. Only where retractions
-exist, and only for parts that may hold a row that was retracted, have rows to be added up.
+exist, and only for parts that may hold a retracted row, rows have to be added up.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def resolve_reader(state: TableState, schema: Schema | int | None, columns: Sequ
 
 
 def check_fence(state: TableState, reader: Reader) -> None:
-    """Raise if the reader's schema can no longer be honoured in this very state."""
+    """Raise if the reader's schema no longer fits this state."""
     fences = check_reader(state.history, reader.schema)
     if fences:
         raise ReaderFencedError(
@@ -130,7 +130,7 @@ def plan_snapshot(chunks: ChunkReader, state: TableState, reader: Reader, as_of:
 def plan_keys(chunks: ChunkReader, plan: SnapshotPlan, keys: KeyBounds) -> SnapshotPlan:
     """Leave out the parts that can have none of some keys.
 
-    Only of those that are scanned as they are: what is retracted elsewhere would not add up.
+    This applies only to plain scans: otherwise retractions in other parts would not add up.
     """
     known = load_parts(chunks, plan.state, keys.fields(plan.state.history.latest), ())
     kept = keys.may_be_in(known, plan.state.history.latest)

@@ -1,4 +1,4 @@
-"""Columns that statistics say nothing about: filters on them open every part."""
+"""Columns without statistics: filters on them open every part."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Expressions in process: the value of each, row by row, if it can be computed without Spark.
 
-The interpreter of filters is asked with every row as a part of one. Its answer holds all that an expression
-may come to; where that is one value, or only null, it is that. Everything else is refused and not guessed.
+The interpreter of filters sees every row as a part of one row. Its answer has all values that an expression
+may have; if that is one value, or only null, this is the result. Everything else is refused.
 """
 
 from __future__ import annotations
