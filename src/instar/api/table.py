@@ -118,6 +118,8 @@ class Table(TableUpkeep):
 
         With `expected_upper`, nothing is written if another write has moved the table's `upper` (see there)
         since: `UpperMismatchError` has the new one.
+
+        An append without rows is a commit too: listeners learn that the time up to then is complete.
         """
         options = WriteOptions(
             token, evolve, dropped, schema, expected_upper=expected_upper, former_names=former_names
@@ -181,7 +183,8 @@ class Table(TableUpkeep):
         with the session's settings.
 
         Rows that others append at the same time stay. If others change the same parts, the rows to delete are
-        found again, up to five times; then `ConflictError` is raised.
+        found again, up to five times; then `ConflictError` is raised. If there is no row to delete, nothing
+        is written, and `Commit.rows` is 0.
         """
         if spark is None:
             return self._report("delete", lambda: delete_local(self._services, self._log, where))

@@ -39,10 +39,14 @@ Data = Any
 
 
 class Commit(NamedTuple):
-    """The result of a write: its version, its time, its schema, and how many updates it has."""
+    """The result of a write: its version, its time, its schema, and how many updates it has.
+
+    A delete, update, upsert, merge, overwrite or restore that changes no row writes nothing, and no listener
+    wakes up. It returns 0 `rows`, and the version, time and schema that the table already has.
+    """
 
     seqno: int
-    """The version of the table that it made."""
+    """The version of the table that it made, or found if it has no rows to change."""
     ts: int
     """Its time: a snapshot as of it has the rows, and `listen(since=ts)` begins after them."""
     schema_id: int
@@ -111,9 +115,9 @@ def report_commit(
         if run.wanted:
             state = committed[0]
             schema = state.history.schemas[commit.schema_id]
-            run.outputs.append(
-                RunOutput(location, dataset_name(state), schema, str(commit.seqno), commit.rows)
-            )
+            is_new = committed.entry is not None or token is not None
+            version = str(commit.seqno) if is_new else None  # others made the one that was found
+            run.outputs.append(RunOutput(location, dataset_name(state), schema, version, commit.rows))
     if committed.entry is not None:
         keep_up(services, log, committed.state)
     return commit
@@ -134,7 +138,10 @@ def inputs_of(data: Data, *, by_name: bool = True) -> list[RunInput]:
 
 
 def as_commit(committed: Committed, token: str | None = None) -> Commit:
-    """Return the result of a commit; for a repeated token, that of the first time."""
+    """Return the result of a commit; for a repeated token, that of the first time.
+
+    If there was nothing to do, it is the version that was found, with no rows.
+    """
     state, entry = committed
     if entry is None:
         record = None if token is None else state.find_token(token)

@@ -165,6 +165,7 @@ def delete(
     """
     with open_store(store, consensus) as opened:
         target = opened.table(table)
+        nothing = f"The condition is true for no row of {table}: nothing was deleted."
         found = target.count(where) if dry_run or not yes else 0
         if dry_run:
             answer = {"table": table, "rows": found, "dry_run": True}
@@ -173,13 +174,13 @@ def delete(
             )
         elif not yes and not found:
             answer = {"table": table, "rows": 0, "dry_run": False}
-            text = f"The condition is true for no row of {table}: nothing was deleted."
+            text = nothing
         else:
             confirm(f"Delete {format_count(found, 'row')} of {table}?", yes=yes)
             with working("deleting"):
                 commit = target.delete(where)
             answer = {"table": table, **commit._asdict(), "dry_run": False}
-            text = f"Deleted {format_count(commit.rows, 'row')} of {table}."
+            text = f"Deleted {format_count(commit.rows, 'row')} of {table}." if commit.rows else nothing
     if as_json:
         print_json(answer)
     else:
@@ -198,8 +199,8 @@ def restore(
 ) -> None:
     """Restore the rows of a table as of a time, or after a commit.
 
-    This is a new commit: earlier times can still be read, and a restore can be undone by another. The schema
-    stays as it is.
+    This is a new commit, unless the rows are the same already. Earlier times can still be read, and a restore
+    can be undone by another. The schema stays as it is.
 
     Examples:
 
@@ -223,6 +224,8 @@ def restore(
             commit = target.restore(as_of if as_of is None else min(as_of, target.upper - 1), version=version)
     if as_json:
         print_json({"table": table, **commit._asdict(), "before": now, "after": rows})
+    elif not commit.rows:
+        console().print(f"{table} has the same rows as then: nothing was written.")
     else:
         console().print(
             f"Restored {table}: {format_count(now, 'row')} before, {format_count(rows, 'row')} now."

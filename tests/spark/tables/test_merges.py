@@ -162,3 +162,25 @@ def test_a_merge_of_a_frame_loses_no_values_under_names_of_before(store: Store, 
 
 def _arrow(rows: list[tuple[object, ...]]) -> pa.Table:
     return pa.Table.from_pylist([dict(zip(LAYOUT.names, row, strict=True)) for row in rows], schema=LAYOUT)
+
+
+def test_what_changes_no_row_writes_nothing(store: Store, spark: SparkSession) -> None:
+    """The answer names the version that was found, also where rows have to be added up."""
+    table = store.create_table("idle", "k int, v bigint", key=["k"])
+    table.append([{"k": n, "v": n} for n in range(4)])
+    table.apply([{"k": 3, "v": 3, "_diff": -1}])
+    before = table.state
+    nobody, stranger = spark.sql("select 1 k, 1L v where false"), spark.sql("select 99 k, 1L v")
+    found = [
+        table.delete("k > 10", spark),
+        table.update({"v": "0"}, "k > 10", spark),
+        table.upsert(nobody),
+        table.overwrite(nobody, "k > 10"),
+        table.merge(nobody, ["k"]).when_matched_update().when_not_matched_insert().execute(),
+        table.merge(stranger, ["k"]).when_matched_update().when_matched_delete().execute(),
+        table.merge(stranger, ["k"]).when_not_matched_by_source_delete("target.v > 10").execute(),
+    ]
+    assert found == [(before.seqno, before.upper - 1, 0, 0)] * len(found)
+    answer = store.sql(spark, "DELETE FROM idle WHERE k > 10").collect()
+    assert [tuple(row) for row in answer] == [(before.seqno, 0)]
+    assert table.state == before

@@ -81,11 +81,16 @@ def test_mistakes_are_told_in_one_line_with_a_way_out(lake: Path, arguments: lis
 
 def test_there_is_nothing_to_ask_where_nothing_is_deleted(lake: Path) -> None:
     """A condition that is true for no row is told, and no commit is made."""
-    done = instar("delete", "flights", "minute = 99")
-    assert (done.returncode, done.stdout) == (
-        0,
-        "The condition is true for no row of flights: nothing was deleted.\n",
-    )
+    for done in (
+        instar("delete", "flights", "minute = 99"),
+        instar("delete", "flights", "minute = 99", "--yes"),
+    ):
+        assert (done.returncode, done.stdout) == (
+            0,
+            "The condition is true for no row of flights: nothing was deleted.\n",
+        )
+    done = instar("restore", "flights", "--version", "1", "--yes")
+    assert done.stdout == "flights has the same rows as then: nothing was written.\n"
     with library.open(lake) as store:
         assert store["flights"].state.seqno == 1
 

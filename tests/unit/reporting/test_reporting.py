@@ -147,6 +147,18 @@ def test_a_compaction_is_a_run_that_writes_a_version_if_it_did_anything(
     assert (statistics["fileCount"], statistics["size"]) == (report.parts_after, report.bytes_after)
 
 
+def test_a_change_of_no_row_is_a_run_that_made_no_version(endpoint: Endpoint, tmp_path: Path) -> None:
+    """The version that it found is that of another run."""
+    with instar.open(tmp_path / "lake") as store:
+        table = store.create_table("events", "n int")
+        table.append([{"n": 1}])
+        table.delete("n = 2")
+    assert sender.flush(30)
+    (output,) = endpoint.events[-1]["outputs"]
+    assert "version" not in output["facets"]
+    assert output["outputFacets"]["outputStatistics"]["rowCount"] == 0
+
+
 def test_a_stream_is_a_dataset_for_each_kind_of_its_tables(endpoint: Endpoint) -> None:
     """Writes fill regular and hourly tables, and jobs copy the regular ones, column by column."""
     stream = make_stream(new_world())

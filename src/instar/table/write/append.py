@@ -166,10 +166,14 @@ class PartWriter:
         With `takes`, rows of other parts are retracted, unless others have changed the same parts meanwhile.
         With `adopted`, its key is that of the list of adopted files; it raises if others have made another.
         With `is_done`, nothing is done if it says so of a state that does not show the token.
+
+        A change (one with `takes`) that neither adds nor retracts a row is checked like any other, and then
+        there is nothing to do, unless the table evolves. An append without rows moves the upper.
         """
         chunks, inline = self._laid_out(parts, schema_id, evolved)
         retractions, sheets, touched = self._taken(takes)
         earliest = min((part.ts_min for part in parts if part.ts_min is not None), default=None)
+        is_idle = takes is not None and token is None and not (parts or retractions or sheets)
 
         def decide(state: TableState | None) -> tuple[Step, ...]:
             current = self._check(state)
@@ -196,7 +200,7 @@ class PartWriter:
                 discard=discard,
                 planned_at=None if takes is None else takes.planned_at,
             )
-            return (*first, *then)
+            return () if is_idle and not first else (*first, *then)
 
         return self._log.commit(decide)
 
