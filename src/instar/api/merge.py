@@ -21,7 +21,8 @@ class Merge:
 
     Two rows match if they are equal in the columns of `on`; null equals null. Conditions and values are Spark
     SQL over `target.column`, of the table, and `source.column`, of the data. For each row, the first clause
-    of its kind whose condition is true applies; a row without one stays as it is.
+    of its kind whose condition is true applies; a row without one stays as it is. Numbers in expressions are
+    cast as for `update`; data that is taken by name has to fit as in an append.
     """
 
     def __init__(self, services: Services, log: TableLog, data: Data, on: Sequence[str]) -> None:

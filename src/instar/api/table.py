@@ -201,9 +201,12 @@ class Table(TableUpkeep):
         """Update the rows for which a condition is true: `set` has expressions in Spark SQL, by column.
 
         `t.update(set={"amount": "0"}, where="amount < 0")`. An expression sees the row as it was. Without
-        `where`, all rows are updated. `spark` is as for `delete`: if an expression cannot be computed for a
-        row without Spark, `UsageError` is raised. `Commit.rows` counts each row twice, the old and the new
-        one.
+        `where`, all rows are updated. A number is cast to the type of its column, as SQL does: digits that
+        do not fit are rounded or cut off, and a number that is too large raises an error. Values of other
+        types have to fit as in an append.
+
+        `spark` is as for `delete`: if an expression cannot be computed for a row without Spark, `UsageError`
+        is raised. `Commit.rows` counts each row twice, the old and the new one.
         """
         if spark is None:
             return self._report("update", lambda: update_local(self._services, self._log, set, where))

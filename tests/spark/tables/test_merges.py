@@ -184,3 +184,70 @@ def test_what_changes_no_row_writes_nothing(store: Store, spark: SparkSession) -
     answer = store.sql(spark, "DELETE FROM idle WHERE k > 10").collect()
     assert [tuple(row) for row in answer] == [(before.seqno, 0)]
     assert table.state == before
+
+
+NUMBERS = "k int, i int, b bigint, f float, d double, n decimal(10,2), m decimal(20,5)"
+ASSIGNED = {
+    "i": ["b", "n", "1.7", "-d", "m * 2", "3e2"],
+    "b": ["i", "d", "n + 1", "1.5"],
+    "f": ["1", "0.5", "f * 2", "i", "d"],
+    "d": ["0.1", "n", "m", "f", "b", "i / 2"],
+    "n": ["0", "n * 2", "n * 0.9", "m", "d", "i", "n + 0.005", "-0.005"],
+    "m": ["n", "n * n", "b", "1e3", "f"],
+}
+
+
+def test_numbers_are_assigned_as_sql_does(store: Store, spark: SparkSession) -> None:
+    """A cast into the column, whatever other clauses bring: in process the same, or Spark is asked for."""
+    rows = spark.sql(
+        "select int(id) k, int(id * 7 - 9) i, id * 3 b, float(id / 4) f, id / 8.0D d, "
+        "cast(id * 1.05 as decimal(10,2)) n, cast(id * 3.14159 as decimal(20,5)) m from range(4)"
+    ).toArrow()
+    types = dict(part.split(" ") for part in NUMBERS.split(", "))
+    frame, names = spark.createDataFrame(rows), rows.column_names
+    refused = []
+    for turn in range(max(map(len, ASSIGNED.values()))):
+        texts = {column: some[turn % len(some)] for column, some in ASSIGNED.items()}
+        casts = {column: f"cast({text} as {types[column]}) {column}" for column, text in texts.items()}
+        expected = frame.selectExpr(*(casts.get(name, name) for name in names)).toArrow().sort_by("k")
+        table = store.create_table(f"numbers{turn}", NUMBERS)
+        table.append(rows)
+        table.update(texts, spark=spark)
+        assert table.to_arrow().sort_by("k").to_pylist() == expected.to_pylist(), texts
+        for column, text in texts.items():
+            table.overwrite(rows)
+            try:
+                table.update({column: text})
+            except UsageError:
+                refused.append((column, text))
+            else:
+                found = table.to_arrow().sort_by("k")[column].to_pylist()
+                assert found == expected[column].to_pylist(), (column, text)
+    assert len(set(refused)) < 6, refused
+
+
+def test_a_number_that_is_too_large_for_its_column_fails(store: Store, spark: SparkSession) -> None:
+    """In process, on Spark, and on Spark in a session that would make it null or another number."""
+    table = store.create_table("narrow", "k int, n decimal(4,2)")
+    table.append(spark.sql("select 1 k, cast(12.5 as decimal(4,2)) n"))
+    seqno = table.state.seqno
+    loose = spark.newSession()
+    loose.conf.set("spark.sql.ansi.enabled", "false")
+    for session in (spark, loose, None):
+        for column, text in (("n", "n * 10"), ("k", "n * 1e9")):
+            with pytest.raises(UsageError, match=f"{column}|decided"):
+                table.update({column: text}, spark=session)
+    assert table.state.seqno == seqno
+
+
+def test_no_clause_of_a_merge_rounds_what_another_one_brings(store: Store, spark: SparkSession) -> None:
+    """Data by name has to fit as in an append, also where the rows of other clauses are of another type."""
+    table = store.create_table("reals", "k int, d double")
+    table.append(spark.sql("select 1 k, 0.5D d"))
+    data = spark.sql("select 1 k, 7L d union all select 2, 9007199254740993L")
+    for given in (data, data.toArrow()):
+        with pytest.raises(DataMismatchError, match="`d`"):
+            table.merge(given, on=["k"]).when_matched_update(
+                {"k": "source.k"}
+            ).when_not_matched_insert().execute()
+    assert rows_of(table) == [(1, 0.5)]

@@ -12,16 +12,22 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 import numpy as np
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
+from pyspark.sql.types import NumericType
 
 from instar.parts import DIFF
+from instar.parts.conform import Conformer
 from instar.schema import Schema
+from instar.schema.ddl import parse_type_ddl
 from instar.schema.paths import quote_name
+from instar.schema.text import format_type
 from instar.spark.native.located import PART, ROW, located_frame, positions_of
 from instar.spark.native.scan import snapshot_frame
 from instar.spark.problems import expression_errors
+from instar.spark.write.incoming import incoming_schema
 from instar.spark.write.keys import plan_keys_of
 from instar.spark.write.store import FrameRows
 from instar.table.read.snapshot import plan_snapshot, resolve_reader
+from instar.table.read.values import is_cast_into
 from instar.table.write.merge import (
     SOURCE,
     TARGET,
@@ -42,6 +48,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import Column, DataFrame, SparkSession
 
+    from instar.schema import Field, Type
     from instar.state import TableState
     from instar.table import Committed, Services, TableLog
     from instar.table.log.pin import Pin
@@ -73,13 +80,8 @@ def update_rows(
         plan = plan_snapshot(services.chunks, pin.state, resolve_reader(pin.state, None, None), None)
         rows = _rows(spark, services, plan, pin)
         gone = rows.frame.where("true" if where is None else where).localCheckpoint()
-        named = {latest.load_column(name).name: text for name, text in values.items()}
-        columns = [
-            (F.expr(named[field.name]) if field.name in named else F.col(quote_name(field.name))).alias(
-                field.name
-            )
-            for field in latest.fields
-        ]
+        old = {field.name: F.col(quote_name(field.name)) for field in latest.fields}
+        columns = [value.alias(name) for name, value in {**old, **_assigned(gone, values, latest)}.items()]
         return _change(rows.plan, gone, [gone.select(columns)], latest)
 
     with expression_errors():
@@ -128,7 +130,7 @@ def merge_frame_into(
             swept = _chosen(others, clauses, {When.NOT_MATCHED_BY_SOURCE_DELETE}).localCheckpoint()
             gone.append(swept.select(f"{TARGET}.*", PART, ROW))
         added = [
-            frame.where(F.col(_CLAUSE) == at).select(_values(clause, latest, data.columns))
+            frame.where(F.col(_CLAUSE) == at).select(_values(frame, clause, latest, data.columns))
             for at, clause in enumerate(clauses)
             for frame in ((pairs,) if clause.when is When.MATCHED_UPDATE else (new,))
             if clause.when in {When.MATCHED_UPDATE, When.NOT_MATCHED_INSERT}
@@ -171,14 +173,44 @@ def _one_each(pairs: DataFrame, clauses: Sequence[Clause]) -> DataFrame:
     return pairs.dropDuplicates([PART, ROW])
 
 
-def _values(clause: Clause, latest: Schema, given: Sequence[str]) -> list[Column]:
+def _values(frame: DataFrame, clause: Clause, latest: Schema, given: Sequence[str]) -> list[Column]:
     """Return what a clause sets columns to; others keep their values, or are null where there was no row."""
-    values = default_values(latest, given) if clause.values is None else clause.values
-    named = {latest.load_column(name).name: text for name, text in values.items()}
-    old = {field.name: f"{TARGET}.{quote_name(field.name)}" for field in latest.fields}
-    if clause.when is not When.MATCHED_UPDATE:
-        old = {}
-    return [F.expr(text).alias(name) for name, text in {**old, **named}.items()]
+    old: dict[str, Column] = {}
+    if clause.when is When.MATCHED_UPDATE:
+        old = {field.name: F.col(f"{TARGET}.{quote_name(field.name)}") for field in latest.fields}
+    if clause.values is None:  # data by name, which fits as it does in an append
+        by_name = default_values(latest, given)
+        new = {latest.load_column(name).name: F.expr(text) for name, text in by_name.items()}
+    else:
+        new = _assigned(frame, clause.values, latest)
+    return [value.alias(name) for name, value in {**old, **new}.items()]
+
+
+def _assigned(frame: DataFrame, values: Mapping[str, str], latest: Schema) -> dict[str, Column]:
+    """Return expressions by column; a number is cast to its column's type, as SQL does when it assigns."""
+    fields = [latest.load_column(name) for name in values]
+    columns = [F.expr(text) for text in values.values()]
+    given = frame.select([value.alias(f"c{at}") for at, value in enumerate(columns)]).schema
+    found = {}
+    for field, value, is_ in zip(fields, columns, given, strict=True):
+        type_ = is_.dataType
+        is_cast = isinstance(type_, NumericType) and is_cast_into(_number(type_), field.type)
+        found[field.name] = _cast(value, field) if is_cast else value
+    return found
+
+
+def _cast(value: Column, field: Field) -> Column:
+    """Return a number in the type of a column; one that is too large fails, whatever the session's mode."""
+    into = format_type(field.type)
+    cast = value.try_cast(into)
+    misfit = F.concat(F.lit(f"a value for `{field.name}` does not fit {into}: "), value.cast("string"))
+    return F.when(value.isNotNull() & cast.isNull(), F.raise_error(misfit)).otherwise(cast)
+
+
+def _number(type_: NumericType) -> Type:
+    """Return a type of numbers as ours."""
+    found, _ = parse_type_ddl(type_.simpleString())
+    return found
 
 
 def _rows(spark: SparkSession, services: Services, plan: SnapshotPlan, pin: Pin) -> _Rows:
@@ -196,6 +228,9 @@ def _change(plan: SnapshotPlan, gone: DataFrame, added: Sequence[DataFrame], lat
     """Return the change that takes some rows, where they are or by value, and adds others."""
     positions = positions_of(gone.where(F.col(PART) != _BY_VALUE), plan)
     columns = [F.col(quote_name(field.name)) for field in latest.fields]
+    for frame in added:  # each for itself: in a union, Spark would widen the others, and round them
+        own = tuple(field for field in latest.fields if field.name in frame.columns)
+        Conformer(incoming_schema(frame.schema), Schema(own))
     pieces = [frame.withColumn(DIFF, F.lit(1).cast("long")) for frame in added]
     if plan.merge:
         by_value = gone.where(F.col(PART) == _BY_VALUE).select(columns)

@@ -1,22 +1,25 @@
 """Expressions in process: the value of each, row by row, if it can be computed without Spark.
 
 The interpreter of filters sees every row as a part of one row. Its answer has all values that an expression
-may have; if that is one value, or only null, this is the result. Everything else is refused.
+may have; if that is one value, or only null, this is the result. Everything else is refused. A number for a
+column of other numbers is cast, as SQL does when it assigns.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal as PyDecimal
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from instar.errors import InstarError, UsageError
-from instar.schema import Decimal, arrow_type
+from instar.schema import Decimal, Primitive, arrow_type
 from instar.schema.paths import parse_path
+from instar.schema.rules import can_widen
+from instar.schema.text import format_type
 from instar.skipping import Session, parse_filter
 from instar.skipping.expression import Anything
 from instar.skipping.spans import Real, Span, Text, Truth, Whole, single
@@ -28,7 +31,12 @@ if TYPE_CHECKING:
     from instar.skipping import Expression
     from instar.table.log.part_set import Mask
 
-__all__ = ["Value"]
+__all__ = ["Value", "is_cast_into"]
+
+_WHOLE: Final = {"tinyint", "smallint", "int", "bigint"}
+_REAL: Final = {"float", "double"}
+_LITERALS: Final = {"true", "false", "null"}
+"""Words that name a column only in backticks."""
 
 
 @dataclass(frozen=True)
@@ -43,12 +51,17 @@ class Value:
     now: int = 0
 
     @staticmethod
-    def parse(text: str, schema: Schema, now_ms: int) -> Value:
-        """Read an expression, as Spark does in UTC and ANSI mode."""
-        path = _path(text, schema)
-        if path:
-            return Value(text, schema, None, path)
-        return Value(text, schema, parse_filter(text, schema, Session()), (), now_ms * 1000)
+    def parse(text: str, schema: Schema, now_ms: int, into: Type | None = None) -> Value:
+        """Read an expression, as Spark does in UTC and ANSI mode; `into` is the type of what it is set to."""
+        path, given = _path(text, schema)
+        expression = None
+        if not path:
+            expression = parse_filter(text, schema, Session())
+            given = expression.type
+        if into is not None and is_cast_into(given, into):
+            cast = Value.parse(f"CAST((\n{text}\n) AS {format_type(into)})", schema, now_ms)
+            return replace(cast, text=text)
+        return Value(text, schema, expression, path, now_ms * 1000)
 
     def of(self, batch: pa.RecordBatch) -> pa.Array:
         """Return the values for the rows of a batch, whose columns are those of the schema."""
@@ -83,21 +96,44 @@ class Value:
         )
 
 
-def _path(text: str, schema: Schema) -> tuple[str, ...]:
-    """Return the way to the column that a text names, if it only does that."""
+def is_cast_into(given: Type | None, into: Type) -> bool:
+    """Whether a value is a number that takes a cast: to widen is no cast, and whole numbers have to fit."""
+    if given is None or given == into or can_widen(given, into):
+        return False
+    kinds = {_kind(given), _kind(into)}
+    return None not in kinds and kinds != {"whole"}
+
+
+def _kind(type_: Type) -> str | None:
+    match type_:
+        case Decimal():
+            return "decimal"
+        case Primitive(name=name) if name in _WHOLE:
+            return "whole"
+        case Primitive(name=name) if name in _REAL:
+            return "real"
+    return None
+
+
+def _path(text: str, schema: Schema) -> tuple[tuple[str, ...], Type | None]:
+    """Return the way to the column that a text names, if it only does that, and the column's type."""
+    text = text.strip()
     try:
-        names = parse_path(text.strip())
+        names = parse_path(text)
     except InstarError:
-        return ()
-    fields = schema.fields
+        return (), None
+    if not text.startswith("`") and (not names[0].isidentifier() or names[0].lower() in _LITERALS):
+        return (), None  # a literal, whatever columns are called
+    fields, type_ = schema.fields, None
     found: list[str] = []
     for name in names:
         field = next((it for it in fields if it.name.lower() == name.lower()), None)
         if field is None:
-            return ()
+            return (), None
         found.append(field.name)
+        type_ = field.type
         fields = getattr(field.type, "fields", ())
-    return tuple(found)
+    return tuple(found), type_
 
 
 def _array(span: Span, type_: Type, some: np.ndarray, rows: int) -> pa.Array:

@@ -352,10 +352,14 @@ class _Merging:
         return mask
 
     def _settings(self, clause: Clause) -> dict[str, Value]:
-        values = clause.values
-        if values is None:
-            values = default_values(self._latest, self._given.column_names)
-        return {name: Value.parse(text, self._pair, self._now) for name, text in values.items()}
+        """Return what a clause sets columns to: expressions, or data by name, which fits as in an append."""
+        if clause.values is None:
+            by_name = default_values(self._latest, self._given.column_names)
+            return {name: Value.parse(text, self._pair, self._now) for name, text in by_name.items()}
+        return {
+            name: Value.parse(text, self._pair, self._now, self._latest.load_column(name).type)
+            for name, text in clause.values.items()
+        }
 
     @staticmethod
     def _batch(pairs: pa.Table) -> list[pa.RecordBatch]:

@@ -42,7 +42,10 @@ def update_local(
         check_settings(latest, values)
         now = services.clock()
         condition = Filter.parse("true" if where is None else where, latest, now)
-        settings = {name: Value.parse(text, latest, now) for name, text in values.items()}
+        settings = {
+            name: Value.parse(text, latest, now, latest.load_column(name).type)
+            for name, text in values.items()
+        }
         found = find_rows(services, state, condition)
         here = read_located(services, state, found.positions, found.by_value)
         if not here.rows.num_rows:
