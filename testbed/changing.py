@@ -1,14 +1,15 @@
 """Processes that change the rows of one table side by side, and ones that are killed while they do.
 
 Every process has rows of its own, which no other one touches, so it knows what must become of them. But parts
-hold rows of all: each change meets those of others.
+hold rows of all: each change meets those of others. Other rows are counters, which all of them advance.
 """
 
 from __future__ import annotations
 
 import random
+from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 
@@ -38,6 +39,11 @@ GROUP = 12
 _PARTS = 3
 _GROUPS = 400
 _ROWS_EACH = 20
+_COUNTERS = 4
+_NOBODY = -1
+"""Whose rows the counters are. Half of them are there from the start; whoever comes first adds the others."""
+
+T = TypeVar("T")
 
 WRITERS = 3
 """How many processes change rows together."""
@@ -71,7 +77,9 @@ def prepare_changes(task: Task) -> dict[str, Any]:
             table.append(pa.concat_tables([rows_of(group, values) for group in range(_GROUPS)]))
         else:
             own = {n: 0 for n in range(_ROWS_EACH) if n % _PARTS == part}
-            table.append(pa.concat_tables([rows_of(who, own) for who in range(task["writers"])]))
+            every = [rows_of(who, own) for who in range(task["writers"])]
+            counters = rows_of(_NOBODY, {} if part else dict.fromkeys(range(_COUNTERS // 2), 0))
+            table.append(pa.concat_tables([*every, counters]))
     store.close()
     return {}
 
@@ -85,7 +93,10 @@ def change_many(task: Task) -> dict[str, Any]:
     last = _ROWS_EACH
     columns = []
     done: dict[str, int] = {}
+    counted = [0] * _COUNTERS
     for step in range(1, task["count"] + 1):
+        counter = chance.randrange(_COUNTERS)
+        counted[counter] += _count(table, counter, merge=chance.random() < 0.5)
         some = chance.sample(sorted(rows), min(len(rows), chance.randint(1, 6)))
         mine = f"who = {who} and n in ({', '.join(map(str, [-1, *some]))})"
         what = chance.choices(
@@ -114,17 +125,28 @@ def change_many(task: Task) -> dict[str, Any]:
                 _insist(table.compact)
         last += len(new)
     table._services.close()
-    return {"who": who, "rows": sorted(rows.items()), "columns": columns, "done": done}
+    return {"who": who, "rows": sorted(rows.items()), "columns": columns, "done": done, "counted": counted}
 
 
-def _insist(do: Callable[[], object]) -> None:
+def _count(table: Table, counter: int, *, merge: bool) -> int:
+    """Advance a counter by one, and return how far it went: an update finds only one that is there."""
+    if not merge:
+        one = f"who = {_NOBODY} and n = {counter}"
+        return _insist(partial(table.update, {"v": "v + 1"}, one)).rows // 2
+    advance = (
+        table.merge(rows_of(_NOBODY, {counter: 1}), on=["who", "n"])
+        .when_matched_update({"v": "target.v + source.v"})
+        .when_not_matched_insert()
+    )
+    _insist(advance.execute)
+    return 1
+
+
+def _insist(do: Callable[[], T]) -> T:
     """Do something until nobody else was faster."""
     while True:
-        try:
-            do()
-        except ConflictError:
-            continue
-        return
+        with suppress(ConflictError):
+            return do()
 
 
 def change_for_ever(task: Task, say: Callable[[str], None]) -> None:
@@ -153,7 +175,9 @@ def change_together(nursery: Nursery, place: Place, turn: str, count: int, *, co
     nursery.ask(place, "prepare", writers=WRITERS, groups=False)
     answers = nursery.ask(place, "change", children=WRITERS, count=count, turn=turn, compact=compact)
     [found] = nursery.ask(place, "look at changes")
-    expected = sorted([answer["who"], *row] for answer in answers for row in answer["rows"])
+    counted = [sum(each) for each in zip(*(answer["counted"] for answer in answers), strict=True)]
+    counters = [[_NOBODY, n, times] for n, times in enumerate(counted) if times or n < _COUNTERS // 2]
+    expected = sorted([*counters, *([answer["who"], *row] for answer in answers for row in answer["rows"])])
     assert found["rows"] == expected, f"turn {turn}"
     added = {name for answer in answers for name in answer["columns"]}
     assert set(found["columns"]) == {"who", "n", "v", *added}, f"turn {turn}"

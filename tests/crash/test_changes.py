@@ -15,7 +15,10 @@ KILLS = 8
 
 
 def test_changes_of_many_processes_conserve_every_row(shared_place: Place, nursery: Nursery) -> None:
-    """Deletes, upserts, updates, appends, evolutions and compactions of the same parts, side by side."""
+    """Deletes, upserts, updates, merges, appends, evolutions and compactions of the same parts, side by side.
+
+    Nor is an update lost of rows that all of them change, or a row added twice that all of them may add.
+    """
     done = change_together(nursery, shared_place, "0:0", STEPS, compact=1)
     assert done["delete"] + done["upsert"] > WRITERS
 
