@@ -154,6 +154,15 @@ def test_a_frame_is_written_in_one_commit(spark: SparkSession, store: Store) -> 
         frame.write.format("instar").mode("overwrite").options(store=store.location, table="t").save()
 
 
+def test_a_frame_without_rows_remembers_its_token(store: Store, spark: SparkSession) -> None:
+    """As an append does: writing again does nothing, although there are rows by then."""
+    table = store.create_table("t", "k int")
+    for sql, token in (("select 1 k where false", "once"), ("select 2 k", "once"), ("select 3 k", "twice")):
+        writer = spark.sql(sql).write.format("instar").mode("append").option("token", token)
+        writer.options(store=store.location, table="t").save()
+    assert table.to_arrow().to_pylist() == [{"k": 3}]
+
+
 def test_the_session_that_was_registered_last_writes_by_format(spark: SparkSession, store: Store) -> None:
     """Another session that has become the active one meanwhile is not in the way."""
     table = store.create_table("t", "k bigint")

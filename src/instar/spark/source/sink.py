@@ -122,9 +122,11 @@ class _Sink:
             if found[0].query is None:
                 raise UsageError("this stream has no id, so a repeated batch could not be recognized")
             token = f"{found[0].query}/{batch}"
+        begun = found[0].begun if found else self._begun
         with self._options.open() as (services, log):
-            if parts:
-                self._commit(services, log, found[0].begun, parts, token)
+            # A micro-batch is the same again when it is repeated; whoever chose a token may bring other rows.
+            if begun is not None and (parts or (batch is None and token is not None)):
+                self._commit(services, log, begun, parts, token)
             for lease in {message.begun.lease for message in found}:
                 services.leases.release(lease)
 
