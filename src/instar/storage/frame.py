@@ -26,18 +26,22 @@ from __future__ import annotations
 
 import struct
 from hashlib import blake2b
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
+
+import msgspec
 
 from instar.errors import CorruptTableError, FormatTooNewError
 
 if TYPE_CHECKING:
     from instar.storage.blob import Data
 
-__all__ = ["FORMAT_VERSION", "decode_frame", "encode_frame"]
+__all__ = ["FORMAT_VERSION", "decode_frame", "decode_record", "encode_frame", "encode_record"]
 
 FORMAT_VERSION = 5
 """Version 2 has retractions by position, 3 adopted files, 4 names and clones, 5 logs that begin with the end
 of a table: older readers miss these."""
+
+T = TypeVar("T")
 
 _MAGIC = b"INSTAR"
 _VERSION = struct.Struct("<H")
@@ -88,6 +92,20 @@ def decode_frame(data: Data, kind: str, identity: str, *, what: str) -> bytes:
     ):
         raise CorruptTableError(what, "the length of its payload is wrong")
     return bytes(rest[_PAYLOAD_LENGTH.size :])
+
+
+def encode_record(kind: str, identity: str, value: object) -> bytes:
+    """Wrap a value as MessagePack."""
+    return encode_frame(kind, identity, msgspec.msgpack.encode(value))
+
+
+def decode_record(data: Data, kind: str, identity: str, type_: type[T], *, what: str) -> T:
+    """Return the value of a frame, or raise `CorruptTableError` naming `what`."""
+    payload = decode_frame(data, kind, identity, what=what)
+    try:
+        return msgspec.msgpack.decode(payload, type=type_)
+    except msgspec.MsgspecError as error:
+        raise CorruptTableError(what, f"its content does not decode ({error})") from None
 
 
 def _header(kind: bytes, identity: bytes, version: int = FORMAT_VERSION) -> bytes:

@@ -23,7 +23,7 @@ from instar.errors import (
     StorageTimeoutError,
 )
 from instar.storage.backoff import pauses
-from instar.storage.frame import decode_frame, encode_frame
+from instar.storage.frame import decode_record, encode_record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -198,7 +198,7 @@ class Journal(Generic[S, C]):
 
     def _append(self, entry: _Entry) -> bool:
         seqno = self._seqno + 1
-        data = encode_frame(self._codec.kind, f"{self._key}@{seqno}", msgspec.msgpack.encode(entry))
+        data = encode_record(self._codec.kind, f"{self._key}@{seqno}", entry)
         expected = None if seqno == 0 else seqno - 1
         return bool(self._services.consensus.append(self._key, expected, data))
 
@@ -251,11 +251,8 @@ class Journal(Generic[S, C]):
 
     def _decode(self, versioned: Versioned) -> _Entry:
         what = self._what(versioned.seqno)
-        payload = decode_frame(versioned.data, self._codec.kind, f"{self._key}@{versioned.seqno}", what=what)
-        try:
-            return msgspec.msgpack.decode(payload, type=_Entry)
-        except msgspec.MsgspecError as error:
-            raise CorruptTableError(what, f"its content does not decode ({error})") from None
+        identity = f"{self._key}@{versioned.seqno}"
+        return decode_record(versioned.data, self._codec.kind, identity, _Entry, what=what)
 
     def _what(self, seqno: int) -> str:
         return f"entry {seqno} of `{self._name}`"

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-import msgspec
-
-from instar.errors import CorruptTableError
-from instar.storage.frame import decode_frame, encode_frame
+from instar.storage.frame import decode_record, encode_record
 from instar.stream.evolution import Queued, Spill
 
 if TYPE_CHECKING:
@@ -43,7 +40,7 @@ def spill_queue(
     for at in range(kept, len(queue), _SPILL_PATHS):
         tables = tuple(queue[at : at + _SPILL_PATHS])
         key = f"streams/{stream_id}/queues/{services.new_id()}"
-        services.blob.put(key, encode_frame("queue", key, msgspec.msgpack.encode(tables)))
+        services.blob.put(key, encode_record("queue", key, tables))
         spills.append(Spill(key, len(tables)))
     return tuple(queue[:kept]), tuple(spills)
 
@@ -51,8 +48,4 @@ def spill_queue(
 def load_spill(blob: Blob, spill: Spill) -> tuple[Queued, ...]:
     """Read back a part of a queue."""
     what = f"the queue {spill.key}"
-    payload = decode_frame(blob.get(spill.key), "queue", spill.key, what=what)
-    try:
-        return msgspec.msgpack.decode(payload, type=tuple[Queued, ...])
-    except msgspec.MsgspecError as error:
-        raise CorruptTableError(what, f"its content does not decode ({error})") from None
+    return decode_record(blob.get(spill.key), "queue", spill.key, tuple[Queued, ...], what=what)

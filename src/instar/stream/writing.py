@@ -18,7 +18,7 @@ from instar.errors import (
 )
 from instar.schema import plan_migration
 from instar.state.table_state import TOKEN_WINDOW
-from instar.storage.frame import decode_frame, encode_frame
+from instar.storage.frame import decode_record, encode_frame
 from instar.stream.batches import MOST_BEHIND, OWN_PREFIX, Intent, Item, begin_batch, end_batch
 from instar.stream.handle import RowsOf
 from instar.stream.kinds import Kind
@@ -358,8 +358,4 @@ def _items(handle: StreamHandle, intent: Intent) -> Sequence[Item]:
         if batches is None or intent.token not in batches.pending:
             return ()
         raise CorruptTableError(what, "it is missing, and its write is not finished")
-    payload = decode_frame(data, "batch", intent.spilled, what=what)
-    try:
-        return msgspec.msgpack.decode(payload, type=tuple[Item, ...])
-    except msgspec.MsgspecError as error:
-        raise CorruptTableError(what, f"its content does not decode ({error})") from None
+    return decode_record(data, "batch", intent.spilled, tuple[Item, ...], what=what)

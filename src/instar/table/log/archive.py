@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
-from instar.errors import CorruptTableError
-from instar.storage.frame import decode_frame, encode_frame
+from instar.storage.frame import decode_record, encode_record
 from instar.table.layout import archive_key, archives
 from instar.table.log.history import CommitInfo, describe_entry, moment_of
 
@@ -56,7 +55,7 @@ def archive_entries(services: Services, log: TableLog, table_id: str, below: int
         found |= {line.seqno: line for line in lines}
         lines = [found[seqno] for seqno in sorted(found)]
     key = archive_key(table_id, lines[0].seqno, lines[-1].seqno)
-    services.blob.put(key, encode_frame("history", _identity(table_id, key), msgspec.msgpack.encode(lines)))
+    services.blob.put(key, encode_record("history", _identity(table_id, key), lines))
     if merging:
         services.blob.delete(other for other in known if other != key)
 
@@ -73,11 +72,7 @@ def read_archive(services: Services, table_id: str, below: int) -> Iterator[Comm
 
 def _read(services: Services, table_id: str, key: str) -> list[_Line]:
     what = f"history {key}"
-    payload = decode_frame(services.blob.get(key), "history", _identity(table_id, key), what=what)
-    try:
-        return msgspec.msgpack.decode(payload, type=list[_Line])
-    except msgspec.MsgspecError as error:
-        raise CorruptTableError(what, f"its content does not decode ({error})") from None
+    return decode_record(services.blob.get(key), "history", _identity(table_id, key), list[_Line], what=what)
 
 
 def _identity(table_id: str, key: str) -> str:

@@ -11,10 +11,8 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NamedTuple
 from zlib import crc32
 
-import msgspec
-
 from instar.errors import CorruptTableError, InstarError
-from instar.storage.frame import decode_frame, encode_frame
+from instar.storage.frame import decode_record, encode_record
 from instar.table.layout import query_key, recorded_queries
 
 if TYPE_CHECKING:
@@ -89,8 +87,7 @@ class Asked:
             key = query_key(table_id, writer)
             with suppress(InstarError):
                 latest = _latest([*questions, *self._load(key)])
-                data = encode_frame("queries", key, msgspec.msgpack.encode(latest))
-                self._services.blob.put(key, data)
+                self._services.blob.put(key, encode_record("queries", key, latest))
 
     def forget(self, table_id: str) -> None:
         """Forget what was asked of a table, here and in the store: conditions may name what was purged."""
@@ -106,9 +103,8 @@ class Asked:
         if data is None:
             return []
         try:
-            payload = decode_frame(data, "queries", key, what=f"queries {key}")
-            return msgspec.msgpack.decode(payload, type=list[_Question])
-        except (CorruptTableError, msgspec.MsgspecError):
+            return decode_record(data, "queries", key, list[_Question], what=f"queries {key}")
+        except CorruptTableError:
             return []
 
 

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from instar.errors import CorruptTableError
-from instar.storage.frame import decode_frame, encode_frame
+from instar.storage.frame import decode_record, encode_record
 from instar.table.layout import clone_key
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ class CloneNote(msgspec.Struct, frozen=True, array_like=True):
 
 def put_clone_note(services: Services, table_id: str, note: CloneNote) -> None:
     """Say that a clone refers to objects of a table."""
-    data = encode_frame("clone", note.clone_id, msgspec.msgpack.encode(note))
+    data = encode_record("clone", note.clone_id, note)
     services.blob.put(clone_key(table_id, note.clone_id), data)
 
 
@@ -39,8 +38,4 @@ def find_clone_note(services: Services, key: str) -> CloneNote | None:
     if data is None:
         return None
     what = f"clone note {key}"
-    payload = decode_frame(data, "clone", key.rpartition("/")[2], what=what)
-    try:
-        return msgspec.msgpack.decode(payload, type=CloneNote)
-    except msgspec.MsgspecError as error:
-        raise CorruptTableError(what, f"its content does not decode ({error})") from None
+    return decode_record(data, "clone", key.rpartition("/")[2], CloneNote, what=what)

@@ -24,7 +24,7 @@ from instar.errors import (
     StorageTimeoutError,
     UsageError,
 )
-from instar.storage.frame import decode_frame, encode_frame
+from instar.storage.frame import decode_record, encode_record
 from instar.table.layout import lease_key, leases
 
 if TYPE_CHECKING:
@@ -176,7 +176,7 @@ class LeaseKeeper:
 
     def _put(self, lease: Lease, duration_ms: int, *, durable: bool = True) -> Lease:
         renewed = msgspec.structs.replace(lease, expires_at=self._services.clock() + duration_ms)
-        data = encode_frame("lease", lease.id, msgspec.msgpack.encode(renewed))
+        data = encode_record("lease", lease.id, renewed)
         self._services.blob.put(lease_key(lease.table_id, lease.id), data, durable=durable)
         return renewed
 
@@ -206,8 +206,4 @@ def find_lease(services: Services, key: str) -> Lease | None:
     if data is None:
         return None
     what = f"lease {key}"
-    payload = decode_frame(data, "lease", key.rpartition("/")[2], what=what)
-    try:
-        return msgspec.msgpack.decode(payload, type=Lease)
-    except msgspec.MsgspecError as error:
-        raise CorruptTableError(what, f"its content does not decode ({error})") from None
+    return decode_record(data, "lease", key.rpartition("/")[2], Lease, what=what)

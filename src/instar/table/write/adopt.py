@@ -11,7 +11,6 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import date
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-import msgspec
 import pyarrow as pa
 
 from instar.errors import (
@@ -37,7 +36,7 @@ from instar.schema.algebra import walk_fields
 from instar.schema.paths import parse_path
 from instar.schema.schema import index_fields, number_fields
 from instar.state import Adopted, Part
-from instar.storage.frame import decode_frame, encode_frame
+from instar.storage.frame import decode_record, encode_record
 from instar.table.layout import adoption_key
 from instar.table.outside import find_files, open_outside, path_values
 from instar.table.write.append import begin_write
@@ -309,16 +308,11 @@ def _load_list(blob: Blob, state: TableState) -> list[str]:
     data = blob.find(state.adopted)
     if data is None:
         raise CorruptTableError(what, "its object is missing", missing=True)
-    try:
-        return msgspec.msgpack.decode(
-            decode_frame(data, "adoptions", state.adopted, what=what), type=list[str]
-        )
-    except msgspec.MsgspecError as error:
-        raise CorruptTableError(what, f"its content does not decode ({error})") from None
+    return decode_record(data, "adoptions", state.adopted, list[str], what=what)
 
 
 def _encode_list(key: str, locations: Sequence[str]) -> bytes:
-    return encode_frame("adoptions", key, msgspec.msgpack.encode(sorted(locations)))
+    return encode_record("adoptions", key, sorted(locations))
 
 
 def _incoming(one: _Looked, looked: Sequence[_Looked]) -> pa.Schema:
