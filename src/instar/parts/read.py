@@ -37,15 +37,15 @@ if TYPE_CHECKING:
     from instar.state import Part
 
 
-__all__ = ["ROW", "read_part"]
+__all__ = ["AHEAD_BYTES", "ROW", "SMALL_PART", "read_part"]
 
 ROW: Final = "\N{UNIT SEPARATOR}row"
 """The column of positions in the file: no column of a table has a character that cannot be printed."""
 
-_SMALL: Final = 1 << 20
+SMALL_PART: Final = 1 << 20
 """A file of at most so many bytes is read sooner than threads are handed their work."""
-_AHEAD_BYTES: Final = 8 * 1024 * 1024
-"""Smaller files rarely have more than one row group."""
+AHEAD_BYTES: Final = 8 * 1024 * 1024
+"""Larger files have row groups that are read ahead; smaller ones rarely have more than one."""
 _AHEAD_GROUPS: Final = 2
 
 Source = Union[str, "Path", bytes, pa.Buffer, pa.NativeFile, Any]
@@ -86,14 +86,14 @@ def read_part(  # noqa: PLR0913 -- each is something that a reader may ask for
         target = target.append(pa.field(ROW, pa.int64(), nullable=False))
     if choice is not None:
         choice.check(part)
-    alone = probe is not None or part.size <= _SMALL
+    alone = probe is not None or part.size <= SMALL_PART
     with _opened(source, part, alone=alone) as file:
         adopted = None if part.adopted is None else AdoptedColumns(file, part, projected)
         if adopted is None:
             _check_columns(file, projected, stored, part)
         columns = columns if adopted is None else adopted.names
         groups = None if probe is None or adopted is not None else probe.row_groups(file.metadata, written)
-        path = source if ahead and isinstance(source, str) and part.size > _AHEAD_BYTES else None
+        path = source if ahead and isinstance(source, str) and part.size > AHEAD_BYTES else None
         for first, found in _batches(file, columns, part, choice, groups, alone=alone, path=path):
             if adopted is None:
                 _check_types(found, projected, stored, part)
@@ -155,7 +155,7 @@ def _opened(source: Source, part: Part, *, alone: bool) -> Iterator[pq.ParquetFi
         _check(part, "bytes", part.size, source.size)
         source = pa.BufferReader(source)
     # Buffered: a store far away is asked for all columns of a row group at once. Small files it sends whole.
-    buffered = part.size > _SMALL and not (alone and isinstance(source, str))
+    buffered = part.size > SMALL_PART and not (alone and isinstance(source, str))
     with _corrupt_if_unreadable(part):
         file = pq.ParquetFile(source, page_checksum_verification=True, pre_buffer=buffered)
     with file:

@@ -133,7 +133,7 @@ def test_a_part_without_a_file_is_corrupt(tmp_path: Path) -> None:
 def groups(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have small parts of many row groups, which are read ahead as large ones are."""
     monkeypatch.setattr("instar.parts.write.ROW_GROUP_ROWS", 7)
-    monkeypatch.setattr("instar.parts.read._AHEAD_BYTES", 0)
+    monkeypatch.setattr("instar.parts.read.AHEAD_BYTES", 0)
 
 
 @pytest.mark.usefixtures("groups")

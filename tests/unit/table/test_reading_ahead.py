@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Table]:
     """Return a table of forty small parts with gaps, which are read as larger ones are."""
-    monkeypatch.setattr("instar.table.read.reading._QUICK", 0)
+    monkeypatch.setattr("instar.table.read.reading.SMALL_PART", 0)
     with instar.open(tmp_path / "lake") as store:
         table = store.create_table("t", "k bigint, name string")
         for part in range(40):

@@ -6,6 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from instar.parts.ahead import map_ahead
+from instar.parts.read import AHEAD_BYTES, SMALL_PART
 from instar.table.read.rows import filter_plan, matching_rows, merge_updates, read_updates, read_written
 from instar.table.read.settle import settle
 
@@ -24,10 +25,6 @@ if TYPE_CHECKING:
 
 __all__ = ["read_filtered", "read_snapshot"]
 
-_HELD: Final = 8 * 1024 * 1024
-"""Parts of at most so many bytes are held whole; larger ones have row groups that are read ahead."""
-_QUICK: Final = 1 << 20
-"""Local parts of so many bytes are read sooner than threads are handed them."""
 _THREADS: Final = 4
 
 
@@ -60,12 +57,12 @@ def _scan(
     blob: Blob, parts: PartSet, history: History, reader: Schema, *, ahead: bool
 ) -> Iterator[pa.RecordBatch]:
     """Yield the rows of parts in order, while threads read the next ones where that is faster."""
-    is_quick = parts.bytes <= _QUICK * len(parts) and blob.location("parts").startswith("/")
+    is_quick = parts.bytes <= SMALL_PART * len(parts) and blob.location("parts").startswith("/")
     in_threads = ahead and not is_quick and len(parts) > 1
 
     def read(written: WrittenPart) -> Iterable[pa.RecordBatch]:
         batches = read_written(blob, written, reader, ahead=ahead)
-        return list(batches) if in_threads and written.part.size <= _HELD else batches
+        return list(batches) if in_threads and written.part.size <= AHEAD_BYTES else batches
 
     all_written = parts.written(history)
     yield from chain.from_iterable(
