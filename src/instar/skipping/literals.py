@@ -18,7 +18,7 @@ from instar.skipping.zones import DAY, HOUR, MINUTE, SECOND, is_known, to_utc
 
 __all__ = ["fold_string", "parse_date", "parse_day_time", "parse_timestamp", "parse_year_month"]
 
-_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2}))?)?", re.ASCII)
+_DATE = re.compile(r"(\d{4})(?:-(\d{1,2})(?:-(\d{1,2})(?:[ T].*)?)?)?", re.ASCII)
 _CLOCK = re.compile(
     r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,6}))?(?: ?(Z|UTC|[+-]\d\d:\d\d|[A-Z]\w+/\w+))?)?", re.ASCII
 )
@@ -30,7 +30,7 @@ _EXTREMES: Final = {"nan": "nan", "inf": "inf", "infinity": "inf", "-inf": "-inf
 
 
 def parse_date(text: str) -> int | None:
-    """Return the days since 1970 of a plain date; without a day or a month it is the first."""
+    """Return the days since 1970 of a plain date: the first without a day or month, and without its time."""
     match = _DATE.fullmatch(text)
     if match is None:
         return None

@@ -20,6 +20,7 @@ __all__ = [
     "constant",
     "from_arrow",
     "greater_bound",
+    "is_missing",
     "least",
     "lesser_bound",
     "not_above",
@@ -63,14 +64,14 @@ def least(left: Strings, right: Strings) -> Strings:
 def greater_bound(left: Strings, right: Strings) -> Strings:
     """Return the greater of two upper bounds: a missing one if either is missing."""
     left, right = _aligned(left, right)
-    return choose(_compare(pc.greater, left, right, missing=True) & ~_missing(right), left, right)
+    return choose(_compare(pc.greater, left, right, missing=True) & ~is_missing(right), left, right)
 
 
 def lesser_bound(left: Strings, right: Strings) -> Strings:
     """Return the lesser of two upper bounds: a missing one only if both are missing."""
     left, right = _aligned(left, right)
     below = _compare(pc.less, left, right, missing=False)
-    return choose(below | _missing(right), left, right)
+    return choose(below | is_missing(right), left, right)
 
 
 def choose(mask: Mask, then: Strings, otherwise: Strings) -> Strings:
@@ -93,7 +94,8 @@ def _compare(function: Any, left: Strings, right: Strings, *, missing: bool) -> 
     return np.asarray(result.to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 
-def _missing(column: Strings) -> Mask:
+def is_missing(column: Strings) -> Mask:
+    """Tell where there is no bound."""
     return np.asarray(column.is_null().to_numpy(zero_copy_only=False), dtype=np.bool_)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from instar.errors import UsageError
 from instar.schema import Primitive, parse_schema_ddl
-from instar.skipping import Decision, Session, Verdict, decide, parse_filter
+from instar.skipping import Anything, Decision, Session, Verdict, decide, parse_filter
 from instar.stats import FieldStats, bounds_columns, null_bounds, unite_bounds
 from tests.unit.skipping.foreseen import parts_read
 
@@ -59,6 +59,64 @@ def test_infinities_make_nan() -> None:
         "isnan(f / g)", "f double, g double", [{"f": [1.0, math.inf], "g": [1.0, math.inf]}]
     ) == [0]
     assert parts_read("isnan(f * g)", "f double, g double", [{"f": [1.0, 2.0], "g": [1.0, 2.0]}]) == []
+
+
+def test_numbers_as_text_are_in_another_order() -> None:
+    """As text, 100 comes before 9, and -2 after -1. Numbers of as many digits and no sign keep order."""
+    parts = [{"i": [9, 100]}, {"i": [-2, -1]}, {"i": [10, 99]}]
+    assert parts_read("cast(i as string) = '50'", "i int", parts) == [0, 1, 2]
+    assert parts_read("cast(i as string) > '99'", "i int", parts) == [0, 1]
+
+
+def test_most_strings_between_two_dates_are_no_dates() -> None:
+    """A cast may fail on a string that a part could have, so only a part with a single one is skipped."""
+    parts = [{"s": ["2024-05-01", "2024-05-31"]}, {"s": ["2024-05-01"] * 2}, {"s": ["2024-02-30"] * 2}]
+    assert parts_read("cast(s as date) > '2024-06-01'", "s string", parts) == [0, 2]
+    assert parts_read("to_date(s, 'yyyy-MM-dd') > '2024-06-01'", "s string", parts) == [0, 2]
+    assert parts_read("to_date(s, 'dd.MM.yyyy') > '2024-06-01'", "s string", parts) == [0, 1, 2]
+
+
+def test_a_condition_on_written_times_is_not_taken_for_the_times() -> None:
+    """What narrows the texts need not look like them: `2024` is below all texts such as `20240501`."""
+    parts = [{"d": [19_844, 19_874]}]  # in May 2024
+    text = "if(date_format(d, 'yyyyMMdd') < '2025', cast(date_format(d, 'yyyyMMdd') as int), 0)"
+    assert parts_read(f"{text} = 20240513", "d date", parts) == [0]
+    assert parts_read("cast(date_format(d, 'yyyyMMdd') as int) = 20240701", "d date", parts) == []
+
+
+def test_an_hour_that_comes_twice_is_written_twice() -> None:
+    """Times that are written and read again may move by the hour that clocks were put back."""
+    part = {"l": [1_698_537_600, 1_698_541_200]}  # 02:00 twice in Berlin
+    zone = Session("Europe/Berlin")
+    read = "cast(from_unixtime(l) as timestamp)"
+    assert parts_read(f"{read} = timestamp_seconds(1698537600)", "l bigint", [part], zone) == [0]
+    assert parts_read(f"{read} > timestamp_seconds(1698548400)", "l bigint", [part], zone) == []
+
+
+def test_a_substring_keeps_order_only_behind_a_common_beginning() -> None:
+    """Behind `a` and `b` any characters may follow."""
+    parts = [{"s": ["a1", "b0"]}, {"s": ["a1", "a3"]}, {"s": ["日1", "日3"]}, {"s": ["a", "a3"]}]
+    assert parts_read("substr(s, 2, 1) = '2'", "s string", parts) == [0, 1, 2, 3]
+    assert parts_read("substr(s, 2, 1) = '4'", "s string", parts) == [0]
+    assert parts_read("substr(s, 3) = '4'", "s string", parts) == [0, 1, 2, 3]
+    assert parts_read("substr(s, -1, 1) = '4'", "s string", parts) == [0, 1, 2, 3]
+
+
+def test_an_optional_group_is_no_prefix() -> None:
+    """`^(x|y)?` matches every string."""
+    parts = [{"s": ["a", "b"]}]
+    assert parts_read("s rlike '^(x|y)'", "s string", parts) == []
+    for pattern in ("^(x|y)?", "^(x|y)*a", "^(x|y)|a", "^a(x|y)?b"):
+        assert parts_read(f"s rlike '{pattern}'", "s string", parts) == [0]
+
+
+def test_bits_bind_as_spark_has_it() -> None:
+    """`i & 1 = 1` may bind in another way than it was read, so it decides nothing, and others still do."""
+    parts = [{"i": [1, 5]}]
+    assert isinstance(parse_filter("i & 1 = 8", parse_schema_ddl("i int")), Anything)
+    assert parts_read("i & 1 = 8", "i int", parts) == [0]
+    assert parts_read("i | 8 > 100 or i = 9", "i int", parts) == [0]
+    assert parts_read("i & 1 = 1 and i = 9", "i int", parts) == []
 
 
 def test_the_zeros_are_equal_but_print_differently() -> None:

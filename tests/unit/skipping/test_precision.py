@@ -11,7 +11,7 @@ from tests.unit.skipping.foreseen import parts_read
 
 COLUMNS = (
     "b boolean, ti tinyint, i int, j int, l bigint, f double, g float, dc decimal(10,2), s string, d date, "
-    "ts timestamp, tn timestamp_ntz, bi binary"
+    "ts timestamp, tn timestamp_ntz, bi binary, ds string, dn string"
 )
 DAY = 86_400_000_000
 D = 20_103  # 2025-01-15, a Wednesday
@@ -29,6 +29,8 @@ PART: dict[str, list[Any]] = {
     "ts": [D * DAY + 3_600_000_000, D * DAY + 7_200_000_000],
     "tn": [D * DAY + 3_600_000_000, D * DAY + 7_200_000_000],
     "bi": [b"\x01", b"\x05"],
+    "ds": ["2025-01-15", "2025-01-15"],
+    "dn": ["20250115", "20250115"],
 }
 SKIPPED = [
     *(
@@ -203,6 +205,44 @@ SKIPPED = [
         "s = r'k\\d'",
         "s = 'k' '0013'",
     ),
+    # a part with one text, as where a file has the rows of one day
+    *("to_date(ds) > '2025-01-15'", "cast(ds as date) = date'2025-01-16'", "ds > current_date()"),
+    *("to_date(dn, 'yyyyMMdd') > '2025-01-15'", "to_timestamp(dn, 'yyyyMMdd') < '2025-01-15'"),
+    *(
+        "cast(dn as int) < 20250115",
+        "try_to_date(ds) is null",
+        "cast(ds as timestamp) > '2025-01-15 00:00:00'",
+    ),
+    *("to_date(ds, 'yyyy-MM-dd') <> '2025-01-15'", "cast(dn as double) > 20250115"),
+    # texts that a function writes in the order of time
+    *("cast(date_format(d, 'yyyyMMdd') as int) > 20250117", "to_date(from_unixtime(l)) > '1970-01-01'"),
+    *(
+        "cast(from_unixtime(l) as timestamp) > '1970-01-01 00:33:20'",
+        "cast(date_format(ts, 'HH') as int) > 2",
+    ),
+    # numbers as text, and text in pieces
+    *(
+        "cast(i as string) > '20'",
+        "substr(cast(j as string), 1, 1) > '2'",
+        "cast(l / 1000 as timestamp) > timestamp_seconds(2)",
+    ),
+    *("cast(dc as timestamp) > timestamp_seconds(3)", "substr(s, 2, 4) > '0012'", "substring(s, 5) > '2z'"),
+    *(
+        "s rlike '^(k0013|k0014)'",
+        "s rlike '^k00(?:13|14)[0-9]*'",
+        "s ilike 'K0013%'",
+        "s not ilike 'K0012%'",
+    ),
+    *("s like any ('k0013%', 'x%')", "s not like all ('k0012%', 'x%')", "trim(leading from s) > 'k0012z'"),
+    # shorthands, and bits beside other conditions
+    *(
+        "decode(i, 1, 'a', 2, 'b', 'c') = 'b'",
+        "equal_null(i, 5)",
+        "zeroifnull(i) = 0",
+        "nullifzero(i) is null",
+    ),
+    *("try_mod(i, 100) > 20", "pmod(l, 1500) = 1500", "pmod(i - 100, 30) < 0", "pmod(j, 1000) > 200"),
+    *("i & 1 = 1 and i > 20", "not (i <= 20 or i | 1 = 5)", "sqrt(j) < 10", "btrim(s) > 'k0012z'"),
 ]
 
 

@@ -306,13 +306,11 @@ def _like(reader: CatalystReader, node: Node) -> Expression | None:
     return Call(Function.LIKE, (*args, *given), BOOLEAN)
 
 
-def _substring(reader: CatalystReader, node: Node) -> Expression | None:
-    """Read `substring` from the first character; Spark counts from 1, and takes 0 for it too."""
-    text, start, size = reader.read_all(node.children)
-    if not isinstance(start, Literal) or start.value not in (0, 1):
+def _by_pattern(reader: CatalystReader, node: Node) -> Expression | None:
+    """Read a timestamp that is written by a pattern, unless it is a local one."""
+    if find_type(node.fields.get("dataType")) != TIMESTAMP:
         return None
-    call = load_row(Function.PREFIX).bind((text, size), Mode.UNKNOWN, None)
-    return text if call and isinstance(size, Literal) and size.value == (1 << 31) - 1 else call
+    return load_row("get_timestamp").bind(reader.read_all(node.children), Mode.UNKNOWN, node.zone)
 
 
 _SPECIAL: Final[dict[str, Callable[[CatalystReader, Node], Expression | None]]] = {
@@ -337,5 +335,5 @@ _SPECIAL: Final[dict[str, Callable[[CatalystReader, Node], Expression | None]]] 
     "TimestampAdd": _timestamp_add,
     **dict.fromkeys(("UnixTimestamp", "ToUnixTimestamp"), _unix_timestamp),
     "Like": _like,
-    "Substring": _substring,
+    "GetTimestamp": _by_pattern,
 }

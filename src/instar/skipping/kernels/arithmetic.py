@@ -77,37 +77,39 @@ def integral_divide(call: Call, left: Whole, right: Whole) -> Outcome:
 
 def remainder(call: Call, left: Whole, right: Whole) -> Outcome:
     """Take the remainder: of the dividend's sign, no greater than it, and less than the divisor."""
-    a, b, scale = _same_scale(call, left, right)
-    if scale != scale_of(call.type):
-        return unknown(call)
-    null, fail = _zero_divisor(b, call.mode)
-    fail = fail | _impossible(a, b)
-    most = exact.subtract(magnitude(b), constant(1))
-    lo = np.where(a.lo < 0, np.maximum(a.lo, exact.negate(most)), 0)
-    hi = np.where(a.hi > 0, np.minimum(a.hi, most), 0)
-    # All multiples of one divisor: the remainder grows with the dividend.
-    fixed = np.asarray((b.lo == b.hi) & (b.lo != 0), np.bool_)
-    divisor = np.where(fixed, b.lo, 1)
-    first, last = exact.trunc_divide(a.lo, divisor), exact.trunc_divide(a.hi, divisor)
-    same = fixed & np.asarray((first == last) & ((a.lo >= 0) | (a.hi <= 0)), np.bool_)
-    lo = np.where(same, exact.subtract(a.lo, exact.multiply(first, divisor)), lo)
-    hi = np.where(same, exact.subtract(a.hi, exact.multiply(last, divisor)), hi)
-    zero_only = np.asarray((b.lo == 0) & (b.hi == 0), np.bool_)
-    return Outcome((Whole(exact.compact(lo), exact.compact(hi), ~zero_only),), null, fail)
+    return _remainder(call, left, right, positive=False)
 
 
 def positive_remainder(call: Call, left: Whole, right: Whole) -> Outcome:
     """Take the remainder that is not negative if the divisor is not: less than it in magnitude."""
+    return _remainder(call, left, right, positive=True)
+
+
+def _remainder(call: Call, left: Whole, right: Whole, *, positive: bool) -> Outcome:
     a, b, scale = _same_scale(call, left, right)
     if scale != scale_of(call.type):
         return unknown(call)
     null, fail = _zero_divisor(b, call.mode)
-    fail = fail | _impossible(a, b)
     most = exact.subtract(magnitude(b), constant(1))
-    lo = np.where((b.lo > 0) | (a.lo >= 0), 0, exact.negate(most))
-    hi = np.where(a.lo >= 0, np.minimum(a.hi, most), most)
+    # Between two multiples of one divisor, the remainder grows with the dividend.
+    fixed = np.asarray((b.lo == b.hi) & (b.lo != 0), np.bool_)
+    if positive:
+        lo = np.where((b.lo > 0) | (a.lo >= 0), 0, exact.negate(most))
+        hi = np.where(a.lo >= 0, np.minimum(a.hi, most), most)
+        fixed = fixed & np.asarray(b.lo > 0, np.bool_)
+        divide: exact.Operation = exact.floor_divide
+    else:
+        lo = np.where(a.lo < 0, np.maximum(a.lo, exact.negate(most)), 0)
+        hi = np.where(a.hi > 0, np.minimum(a.hi, most), 0)
+        fixed = fixed & np.asarray((a.lo >= 0) | (a.hi <= 0), np.bool_)
+        divide = exact.trunc_divide
+    divisor = np.where(fixed, b.lo, 1)
+    first, last = divide(a.lo, divisor), divide(a.hi, divisor)
+    same = fixed & np.asarray(first == last, np.bool_)
+    lo = np.where(same, exact.subtract(a.lo, exact.multiply(first, divisor)), lo)
+    hi = np.where(same, exact.subtract(a.hi, exact.multiply(last, divisor)), hi)
     zero_only = np.asarray((b.lo == 0) & (b.hi == 0), np.bool_)
-    return Outcome((Whole(exact.compact(lo), exact.compact(hi), ~zero_only),), null, fail)
+    return Outcome((Whole(exact.compact(lo), exact.compact(hi), ~zero_only),), null, fail | _impossible(a, b))
 
 
 def negate(call: Call, span: Whole) -> Outcome:

@@ -29,6 +29,7 @@ __all__ = [
     "cyclic",
     "day_of_month",
     "day_of_year",
+    "first_of",
     "last_day",
     "make_date",
     "months_of",
@@ -36,6 +37,7 @@ __all__ = [
     "trunc_timestamp",
     "week_of_year",
     "year",
+    "zone_of",
 ]
 
 _LEVELS: Final = {
@@ -56,7 +58,7 @@ def _year(days: Ints) -> Ints:
 
 
 def _last_of_month(days: Ints) -> Ints:
-    return _first_of(months_of(days) + 1) - 1
+    return first_of(months_of(days) + 1) - 1
 
 
 year: Final = growing(_year)
@@ -75,13 +77,13 @@ def cyclic(count: Callable[[Ints], Ints], size: int, first: int = 1) -> Kernel:
 def day_of_month(_: Call, span: Whole) -> Outcome:
     """Take the day of the month."""
     rounds = months_of(span.lo), months_of(span.hi)
-    return _uneven(rounds, span.lo - _first_of(rounds[0]) + 1, span.hi - _first_of(rounds[1]) + 1, 31)
+    return _uneven(rounds, span.lo - first_of(rounds[0]) + 1, span.hi - first_of(rounds[1]) + 1, 31)
 
 
 def day_of_year(_: Call, span: Whole) -> Outcome:
     """Take the day of the year."""
     rounds = months_of(span.lo) // 12, months_of(span.hi) // 12
-    starts = [_first_of(year * 12) for year in rounds]
+    starts = [first_of(year * 12) for year in rounds]
     return _uneven(rounds, span.lo - starts[0] + 1, span.hi - starts[1] + 1, 366)
 
 
@@ -89,7 +91,7 @@ def week_of_year(_: Call, span: Whole) -> Outcome:
     """Take the week. The year that it is counted in is that of its Thursday."""
     thursdays = (span.lo + 3) // 7 * 7, (span.hi + 3) // 7 * 7
     years = months_of(thursdays[0]) // 12, months_of(thursdays[1]) // 12
-    first, last = ((day - _first_of(year * 12)) // 7 + 1 for day, year in zip(thursdays, years, strict=True))
+    first, last = ((day - first_of(year * 12)) // 7 + 1 for day, year in zip(thursdays, years, strict=True))
     return _uneven(years, first, last, 53)
 
 
@@ -130,10 +132,12 @@ def trunc_timestamp(call: Call, _: Span, span: Whole) -> Outcome:
     if level in _UNITS:
         unit = constant(_UNITS[level])
         lo, hi = (exact.multiply(exact.floor_divide(column, unit), unit) for column in (lo, hi))
-        return fitted(*to_utc(lo, hi, _zone(call), either=True), call.type, Mode.UNKNOWN, wraps=True)
+        return fitted(*to_utc(lo, hi, zone_of(call, -1), either=True), call.type, Mode.UNKNOWN, wraps=True)
     days = (exact.floor_divide(column, constant(DAY)).astype(np.int64) for column in (lo, hi))
     starts = [exact.multiply(_back(column, level), constant(DAY)) for column in days]
-    return fitted(*midnights_to_utc(starts[0], starts[1], _zone(call)), call.type, Mode.UNKNOWN, wraps=True)
+    return fitted(
+        *midnights_to_utc(starts[0], starts[1], zone_of(call, -1)), call.type, Mode.UNKNOWN, wraps=True
+    )
 
 
 def make_date(call: Call, year: Whole, month: Whole, day: Whole) -> Outcome:
@@ -141,7 +145,7 @@ def make_date(call: Call, year: Whole, month: Whole, day: Whole) -> Outcome:
     months = np.clip(month.lo, 1, 12), np.clip(month.hi, 1, 12)
     days = np.clip(day.lo, 1, 31), np.clip(day.hi, 1, 31)
     lo, hi = (
-        _first_of((ends.astype(np.int64) - 1970) * 12 + which - 1) + number - 1
+        first_of((ends.astype(np.int64) - 1970) * 12 + which - 1) + number - 1
         for ends, which, number in zip((year.lo, year.hi), months, days, strict=True)
     )
     odd = np.asarray((month.lo < 1) | (month.hi > 12) | (day.lo < 1) | (day.hi > 28), np.bool_)  # noqa: PLR2004
@@ -155,7 +159,8 @@ def months_of(days: Ints) -> Ints:
     return days.astype(np.int64).astype("datetime64[D]").astype("datetime64[M]").astype(np.int64)
 
 
-def _first_of(months: Ints) -> Ints:
+def first_of(months: Ints) -> Ints:
+    """Return the first day of months that are counted since 1970."""
     return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
 
 
@@ -163,7 +168,7 @@ def _back(days: Ints, level: str) -> Ints:
     if level == "week":
         return (days + 3) // 7 * 7 - 3
     count = _LEVELS[level]
-    return _first_of(months_of(days) // count * count)
+    return first_of(months_of(days) // count * count)
 
 
 def _round(pieces: tuple[Ints, Ints], count: int, first: int = 1) -> Outcome:
@@ -193,12 +198,12 @@ def _uneven(rounds: tuple[Ints, Ints], start: Ints, end: Ints, last: int, first:
 
 
 def _local(call: Call, span: Whole) -> tuple[Ints, Ints]:
-    return to_local(span.lo, span.hi, _zone(call))
+    return to_local(span.lo, span.hi, zone_of(call, -1))
 
 
-def _zone(call: Call) -> str | None:
-    stamp = call.args[-1]
-    return "UTC" if name_of(stamp.type) == "timestamp_ntz" else call.zone
+def zone_of(call: Call, position: int = 0) -> str | None:
+    """Return the zone in which an argument is a local time; one that has no zone is as if in UTC."""
+    return "UTC" if name_of(call.args[position].type) == "timestamp_ntz" else call.zone
 
 
 def _word(call: Call, position: int) -> str | None:

@@ -1,6 +1,6 @@
 """Casts between numbers, booleans, dates and timestamps, each with Spark's rule for what does not fit.
 
-Strings are parsed by nobody here: a cast from one may give any value, null or an error.
+How strings are read is in `parsing.py`.
 """
 
 from __future__ import annotations
@@ -8,16 +8,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from instar.schema import Decimal
-from instar.skipping import exact
+from instar.skipping import exact, strings
 from instar.skipping.exact import Ints, constant
 from instar.skipping.functions import Mode
 from instar.skipping.kernels.floating import Reals, rounded
 from instar.skipping.kernels.formats import date_text
 from instar.skipping.kernels.outcome import Kernel, Outcome, any_value, fitted, unknown
+from instar.skipping.kernels.parsing import read_text
 from instar.skipping.representation import INTEGERS, is_day_time, is_year_month, limits, name_of, scale_of
-from instar.skipping.spans import NO, YES, Real, Span, Text, Truth, Whole
+from instar.skipping.spans import NO, YES, Real, Span, Text, Truth, Whole, restrict
 from instar.skipping.zones import DAY, SECOND, midnights_to_utc, to_local, to_utc
 
 if TYPE_CHECKING:
@@ -37,7 +40,8 @@ def cast(call: Call, span: Span) -> Outcome:
     source, target = call.args[0].type, call.type
     if source == target:
         return Outcome((span,))
-    kernel = _KERNELS.get((_family(source), _family(target)))
+    kernel = read_text if isinstance(span, Text) else None
+    kernel = _KERNELS.get((_family(source), _family(target)), kernel)
     return unknown(call) if kernel is None else kernel(call, span)
 
 
@@ -214,6 +218,35 @@ def _integer_to_timestamp(call: Call, span: Whole) -> Outcome:
     return fitted(lo, hi, call.type, Mode.UNKNOWN, wraps=True)
 
 
+def _decimal_to_timestamp(call: Call, span: Whole) -> Outcome:
+    """Take seconds, and drop what is finer than microseconds."""
+    divisor, second = constant(10 ** scale_of(call.args[0].type)), constant(SECOND)
+    lo, hi = (exact.trunc_divide(exact.multiply(column, second), divisor) for column in (span.lo, span.hi))
+    return fitted(lo, hi, call.type, Mode.UNKNOWN, wraps=True)
+
+
+def _real_to_timestamp(call: Call, span: Real) -> Outcome:
+    """Take seconds; what is not finite is null or an error."""
+    with np.errstate(all="ignore"):
+        lo, hi = (_truncated(column * float(SECOND)) for column in (span.lo, span.hi))
+    fits = fitted(lo, hi, call.type, Mode.UNKNOWN, wraps=True)
+    spans = tuple(restrict(own, span.some) for own in fits.spans)
+    return Outcome(spans, (fits.null & span.some) | span.nan, (fits.fail & span.some) | span.nan)
+
+
+def _integer_to_text(call: Call, span: Whole) -> Outcome:
+    """Write digits: in the order of numbers if these have as many digits and no sign."""
+    least, most = limits(call.args[0].type)
+    lo, hi = (
+        pa.array(exact.compact(np.clip(column, least, most)).astype(np.int64)).cast(pa.large_string())
+        for column in np.broadcast_arrays(span.lo, span.hi)
+    )
+    as_many = pc.equal(pc.utf8_length(lo), pc.utf8_length(hi)).to_numpy(zero_copy_only=False)
+    alike = np.asarray((span.lo == span.hi) | (as_many & (span.lo >= 0)), np.bool_)
+    low = strings.choose(alike, lo.cast(strings.BYTES), strings.constant(b""))
+    return Outcome((Text(low, strings.choose(alike, hi.cast(strings.BYTES), strings.constant(None)), YES),))
+
+
 def _same_value(call: Call, span: Whole) -> Outcome:
     """Change the units that an interval is said in: some of them round to whole units, most do not."""
     if call.type.name.endswith(("second", "month")):  # type: ignore[union-attr]
@@ -231,16 +264,18 @@ _KERNELS: Final[dict[tuple[str, str], Kernel]] = {
     ("integer", "decimal"): _rescale,
     ("integer", "boolean"): _number_to_boolean,
     ("integer", "timestamp"): _integer_to_timestamp,
-    ("integer", "string"): any_value,
+    ("integer", "string"): _integer_to_text,
     ("decimal", "decimal"): _rescale,
     ("decimal", "integer"): _decimal_to_integer,
     ("decimal", "real"): _decimal_to_real,
     ("decimal", "boolean"): _number_to_boolean,
     ("decimal", "string"): any_value,
+    ("decimal", "timestamp"): _decimal_to_timestamp,
     ("real", "real"): _real_to_real,
     ("real", "integer"): _real_to_integer,
     ("real", "boolean"): _number_to_boolean,
     ("real", "string"): any_value,
+    ("real", "timestamp"): _real_to_timestamp,
     ("boolean", "integer"): _boolean_to_integer,
     ("boolean", "string"): any_value,
     ("timestamp", "date"): _timestamp_to_date,

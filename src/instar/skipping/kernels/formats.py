@@ -14,7 +14,8 @@ import pyarrow.compute as pc
 
 from instar.skipping import exact, strings
 from instar.skipping.exact import Ints, constant
-from instar.skipping.expression import Literal
+from instar.skipping.expression import Call, Literal
+from instar.skipping.functions import Function
 from instar.skipping.kernels import calendar
 from instar.skipping.kernels.outcome import Outcome, unknown
 from instar.skipping.representation import name_of
@@ -22,10 +23,10 @@ from instar.skipping.spans import YES, Mask, Span, Text, Whole
 from instar.skipping.zones import DAY, HOUR, MINUTE, SECOND, to_local
 
 if TYPE_CHECKING:
-    from instar.skipping.expression import Call
+    from instar.skipping.expression import Expression
     from instar.skipping.strings import Strings
 
-__all__ = ["date_text", "format_seconds", "format_timestamp"]
+__all__ = ["date_text", "format_seconds", "format_timestamp", "is_in_order", "marks_of"]
 
 _PATTERN: Final = re.compile(
     r"yyyy(?:([-/ .:_]?)MM(?:([-/ .:_]?)dd(?:([-/ .:_]?)HH(?:([-/ .:_]?)mm(?:([-/ .:_]?)ss)?)?)?)?)?"
@@ -42,6 +43,22 @@ _FIRST, _LAST = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31 in days."""
 
 
+def marks_of(pattern: str) -> tuple[str, ...] | None:
+    """Return what stands between the fields of a pattern, if these are a year and smaller units in order."""
+    match = _PATTERN.fullmatch(pattern)
+    return None if match is None else tuple(mark for mark in match.groups() if mark is not None)
+
+
+def is_in_order(value: Expression) -> bool:
+    """Tell whether an expression writes times, or a field of them, all alike and in their order."""
+    if not isinstance(value, Call):
+        return False
+    if value.function not in ("date_format", "from_unixtime"):
+        return value.function == Function.CAST and name_of(value.args[0].type) == "date"
+    pattern = value.args[1].value if isinstance(value.args[1], Literal) else None
+    return isinstance(pattern, str) and (pattern in (*_CLOCKS, *_PARTS) or marks_of(pattern) is not None)
+
+
 def date_text(_: Call, span: Whole) -> Outcome:
     """Cast a date to a string."""
     return _texts(exact.multiply(span.lo, constant(86_400)), exact.multiply(span.hi, constant(86_400)), _ISO)
@@ -49,8 +66,7 @@ def date_text(_: Call, span: Whole) -> Outcome:
 
 def format_timestamp(call: Call, span: Whole, _: Span) -> Outcome:
     """Format a timestamp by a pattern."""
-    zone = "UTC" if name_of(call.args[0].type) == "timestamp_ntz" else call.zone
-    return _formatted(call, *to_local(span.lo, span.hi, zone))
+    return _formatted(call, *to_local(span.lo, span.hi, calendar.zone_of(call)))
 
 
 def format_seconds(call: Call, span: Whole, _: Span) -> Outcome:
@@ -73,11 +89,10 @@ def _formatted(call: Call, lo: Ints, hi: Ints) -> Outcome:
         day = constant(DAY)
         days = Whole(exact.floor_divide(lo, day), exact.floor_divide(hi, day), YES)
         return _two_digits(_PARTS[pattern.value](call, days))
-    match = _PATTERN.fullmatch(pattern.value)
-    if match is None:
+    marks = marks_of(pattern.value)
+    if marks is None:
         return unknown(call)
     second = constant(SECOND)
-    marks = tuple(mark for mark in match.groups() if mark is not None)
     return _texts(exact.floor_divide(lo, second), exact.floor_divide(hi, second), marks)
 
 

@@ -45,7 +45,7 @@ def cased(change: Callable[[bytes], bytes], whole: Callable[[Strings], Strings])
     )
 
     def kernel(_: Call, text: Text) -> Outcome:
-        missing = _missing(text.hi)
+        missing = strings.is_missing(text.hi)
         lo, hi = np.broadcast_arrays(_bytes(text.lo), _bytes(text.hi))
         ends = np.where(missing, 0, _prefix_length((lo == hi) & (lo < _ASCII) & (lo > 0)))
         first, last = (_letter_at(column, ends) for column in (lo, hi))
@@ -106,10 +106,6 @@ def _cut(column: _Bytes, length: npt.NDArray[np.int64]) -> Strings:
     """Return rows of bytes as strings of some length."""
     kept = np.where(np.arange(_SEEN) < length[:, None], column, 0).astype(np.uint8)
     return pa.array(np.ascontiguousarray(kept).view(f"S{_SEEN}").ravel().tolist(), strings.BYTES)
-
-
-def _missing(column: Strings) -> Mask:
-    return np.asarray(column.is_null().to_numpy(zero_copy_only=False), np.bool_)
 
 
 def _is_ascii(column: Strings) -> Mask:

@@ -14,9 +14,9 @@ from instar.skipping import exact
 from instar.skipping.exact import Ints, constant
 from instar.skipping.expression import Literal
 from instar.skipping.functions import Mode
-from instar.skipping.kernels.calendar import months_of
+from instar.skipping.kernels.calendar import first_of, months_of, zone_of
 from instar.skipping.kernels.outcome import Kernel, Outcome, fitted, growing, unknown
-from instar.skipping.representation import is_day_time, name_of
+from instar.skipping.representation import is_day_time
 from instar.skipping.spans import NO, YES, Real, Span, Whole
 from instar.skipping.zones import DAY, is_known, to_local, to_utc
 
@@ -73,7 +73,7 @@ def add_months(call: Call, date: Whole, months: Whole) -> Outcome:
 
 def add_months_to_timestamp(call: Call, stamp: Whole, months: Whole) -> Outcome:
     """Add months to the local date, and keep the time of day: any time of the days at both ends."""
-    zone = _zone(call)
+    zone = zone_of(call)
     lo, hi = to_local(stamp.lo, stamp.hi, zone)
     day = constant(DAY)
     first = _stepped(exact.floor_divide(lo, day), months.lo)
@@ -87,7 +87,7 @@ def add_months_to_timestamp(call: Call, stamp: Whole, months: Whole) -> Outcome:
 
 def add_day_time(call: Call, stamp: Whole, step: Whole) -> Outcome:
     """Add whole local days, and then the rest as time that passes."""
-    zone = _zone(call)
+    zone = zone_of(call)
     amount = call.args[1]
     known = np.asarray(step.lo == step.hi, np.bool_)
     if not (isinstance(amount, Literal) or known.all()):
@@ -104,7 +104,7 @@ def add_day_time(call: Call, stamp: Whole, step: Whole) -> Outcome:
 
 def between(call: Call, end: Whole, start: Whole) -> Outcome:
     """Take the time between two timestamps, by local clocks."""
-    ends, starts = (to_local(span.lo, span.hi, _zone(call)) for span in (end, start))
+    ends, starts = (to_local(span.lo, span.hi, zone_of(call)) for span in (end, start))
     lo, hi = exact.subtract(ends[0], starts[1]), exact.subtract(ends[1], starts[0])
     return fitted(lo, hi, call.type, Mode.UNKNOWN, wraps=True)
 
@@ -114,7 +114,7 @@ def months_between(call: Call, end: Whole, start: Whole, _: Span) -> Outcome:
     bounds = []
     for span in (end, start):
         days = [
-            exact.floor_divide(column, constant(DAY)) for column in to_local(span.lo, span.hi, _zone(call))
+            exact.floor_divide(column, constant(DAY)) for column in to_local(span.lo, span.hi, zone_of(call))
         ]
         if any(exact.peak(column) > _FAR for column in days):
             return unknown(call)
@@ -157,15 +157,7 @@ def _stepped(days: Ints, months: Ints) -> Ints | None:
         return None
     start = days.astype(np.int64)
     month = months_of(start)
-    day = start - _first(month)
+    day = start - first_of(month)
     target = month + months.astype(np.int64)
-    result: Ints = np.minimum(_first(target) + day, _first(target + 1) - 1)
+    result: Ints = np.minimum(first_of(target) + day, first_of(target + 1) - 1)
     return result
-
-
-def _first(months: Ints) -> Ints:
-    return months.astype("datetime64[M]").astype("datetime64[D]").astype(np.int64)
-
-
-def _zone(call: Call) -> str | None:
-    return "UTC" if name_of(call.args[0].type) == "timestamp_ntz" else call.zone

@@ -32,11 +32,12 @@ def increasing(
     least: float = -np.inf,
     includes: bool = True,
     null_outside: bool = False,
+    steps: int = _STEPS,
 ) -> Kernel:
     """Make a kernel of a function that grows with its argument, from some number on.
 
     Below that number, and at it unless the domain includes it, it is NaN, or null if so said. `least` is the
-    least that it ever is.
+    least that it ever is, and `steps` how far apart Java's result and the one here may be.
     """
 
     def kernel(_: Call, span: Real) -> Outcome:
@@ -44,7 +45,7 @@ def increasing(
         inside = span.some & ((span.hi >= above) if includes else (span.hi > above))
         with np.errstate(all="ignore"):
             lo, hi = (function(np.maximum(column, above)) for column in (span.lo, span.hi))
-        found = Real(*_outwards(lo, hi, least), inside, span.nan | (NO if null_outside else outside))
+        found = Real(*_outwards(lo, hi, least, steps), inside, span.nan | (NO if null_outside else outside))
         return Outcome((found,), outside if null_outside else NO)
 
     return kernel

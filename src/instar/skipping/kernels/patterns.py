@@ -5,16 +5,25 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-__all__ = ["Pattern", "read_anchored", "read_pattern"]
+__all__ = ["Anchored", "Pattern", "read_anchored", "read_pattern"]
 
 _WILD = ("%", "_")
 _REPLACED = "\ufffd"
 """What Java takes bytes for that are no text."""
 _LONGEST = 200
+_LETTER = r"(?:[\w \-@#/:;,=<>!~%&'\"]|[^\x00-\x7f])"
 _ANCHORED = re.compile(
-    r"\^((?:[\w \-@#/:;,=<>!~%&'\"]|[^\x00-\x7f])*)"  # letters
+    rf"\^({_LETTER}*)"
+    rf"(?:\((?:\?:)?({_LETTER}+(?:\|{_LETTER}+)*)\))?"  # one of several words
     r"((?:\.[*+]?|\[(?:0-9|a-z|A-Z|\w)+\][*+]?|[A-Za-z0-9 _-][*+?]?)*)(\$?)"  # what may follow
 )
+
+
+class Anchored(NamedTuple):
+    """What a regular expression may begin with, and whether it says more than that."""
+
+    prefixes: tuple[str, ...]
+    more: bool
 
 
 class Pattern(NamedTuple):
@@ -51,13 +60,14 @@ def read_pattern(pattern: str, escape: str | None) -> Pattern | None:
     return Pattern("".join(prefix), rest) if rest == "" or _is_valid(rest, escape) else None
 
 
-def read_anchored(pattern: str) -> Pattern | None:
+def read_anchored(pattern: str) -> Anchored | None:
     """Take a regular expression apart that begins with ^, or return None if it is not plainly one."""
     match = _ANCHORED.fullmatch(pattern) if len(pattern) <= _LONGEST else None
     if match is None:
         return None
-    prefix, rest, end = match.groups()
-    return None if _REPLACED in prefix else Pattern(prefix, rest + end)
+    prefix, words, rest, end = match.groups()
+    prefixes = tuple(prefix + word for word in (words or "").split("|"))
+    return None if _REPLACED in pattern else Anchored(prefixes, more=bool(rest or end))
 
 
 def _is_valid(pattern: str, escape: str) -> bool:

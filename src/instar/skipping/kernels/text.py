@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from instar.skipping.expression import Call
     from instar.skipping.strings import Strings
 
-__all__ = ["concat", "contains", "ends_with", "length", "like", "matches", "prefix", "starts_with"]
+__all__ = [
+    "concat",
+    "contains",
+    "ends_with",
+    "length",
+    "like",
+    "matches",
+    "prefix",
+    "starts_with",
+    "substring",
+]
 
 _SECOND_BYTE: Final = b"\x80"
 _FIRST_BYTE: Final = b"\xc0"
@@ -74,18 +84,37 @@ def matches(call: Call, text: Text, _: Text) -> Outcome:
     found = None if wanted is None else read_anchored(wanted.decode())
     if found is None:
         return unknown(call)
-    true, false = _prefix_masks(text, found.prefix.encode())
-    return predicate(true, false if found.rest == "" else text.some)
+    masks = [_prefix_masks(text, prefix.encode()) for prefix in found.prefixes]
+    true = np.logical_or.reduce([own for own, _ in masks])
+    false = np.logical_and.reduce([own for _, own in masks])
+    return predicate(true, text.some if found.more else false)
 
 
 def prefix(call: Call, text: Text, _: Whole) -> Outcome:
     """Take the first characters, or bytes of a binary: in order if the whole is."""
-    wanted = call.args[1]
-    if not isinstance(wanted, Literal) or not isinstance(wanted.value, int):
+    size = _number(call, 1)
+    return any_value(call) if size is None else _cut(call, text, 0, size)
+
+
+def substring(call: Call, text: Text, *_: Whole) -> Outcome:
+    """Take characters from the middle, counted from 1: in order if all strings begin with the same ones."""
+    start, size = _number(call, 1), _number(call, 2)
+    if start is None or size is None or start < 0:
         return any_value(call)
-    size = max(wanted.value, 0)
-    cut = pc.binary_slice if name_of(call.type) == "binary" else _characters
-    return Outcome((Text(cut(text.lo, 0, size), cut(text.hi, 0, size), YES),))
+    return _cut(call, text, max(start - 1, 0), size)
+
+
+def _cut(call: Call, text: Text, skipped: int, size: int) -> Outcome:
+    is_binary = name_of(call.type) == "binary"
+    cut, count = (pc.binary_slice, pc.binary_length) if is_binary else (_characters, _count)
+    lo, hi = (cut(column, skipped, skipped + max(size, 0)) for column in (text.lo, text.hi))
+    if skipped == 0:
+        return Outcome((Text(lo, hi, YES),))
+    first, last = (cut(column, 0, skipped) for column in (text.lo, text.hi))
+    alike = ~strings.is_missing(last) & ~strings.strictly_below(first, last)
+    alike = alike & np.asarray(count(first).to_numpy(zero_copy_only=False) == skipped, np.bool_)
+    low = strings.choose(alike, lo, strings.constant(b""))
+    return Outcome((Text(low, strings.choose(alike, hi, strings.constant(None)), YES),))
 
 
 def concat(_: Call, *texts: Text) -> Outcome:
@@ -117,7 +146,7 @@ def _highest(lo: Strings, hi: Strings, after: Strings) -> Strings:
         begun, letter = pc.binary_slice(hi, 0, size), pc.binary_slice(hi, size, size + 1)
         # No string ends in the middle of a character.
         inside = strings.not_above(second, letter) & strings.strictly_below(letter, first)
-        possible = strings.not_above(lo, begun) & ~_missing(hi) & ~inside
+        possible = strings.not_above(lo, begun) & ~strings.is_missing(hi) & ~inside
         if possible.any():
             highest = strings.choose(possible, strings.greater_bound(highest, _joined(begun, after)), highest)
     return highest
@@ -136,8 +165,10 @@ def _prefix_masks(text: Text, wanted: bytes) -> tuple[Mask, Mask]:
     first, past = strings.constant(wanted), strings.constant(strings.successor(wanted))
     true = strings.not_above(first, text.hi) & strings.strictly_below(text.lo, past)
     inside = strings.not_above(first, text.lo)
-    last = strings.strictly_below(strings.choose(_missing(text.hi), strings.constant(b""), text.hi), past)
-    bounded = last & ~(_missing(text.hi) & ~_missing(past))
+    last = strings.strictly_below(
+        strings.choose(strings.is_missing(text.hi), strings.constant(b""), text.hi), past
+    )
+    bounded = last & ~(strings.is_missing(text.hi) & ~strings.is_missing(past))
     return text.some & true, text.some & ~(inside & bounded)
 
 
@@ -150,6 +181,11 @@ def _known_only(text: Text, test: Any, wanted: bytes) -> Outcome:  # noqa: ANN40
     exact = single(text)
     found = np.asarray(test(text.lo, pattern=wanted).to_numpy(zero_copy_only=False), np.bool_)
     return predicate(text.some & (found | ~exact), text.some & (~found | ~exact))
+
+
+def _number(call: Call, position: int) -> int | None:
+    arg = call.args[position]
+    return arg.value if isinstance(arg, Literal) and isinstance(arg.value, int) else None
 
 
 def _literal(call: Call, position: int) -> bytes | None:
@@ -178,7 +214,3 @@ def _characters(column: Strings, start: int, stop: int) -> Strings:
 
 def _count(column: Strings) -> Strings:
     return pc.utf8_length(column.cast(pa.large_string()))
-
-
-def _missing(column: Strings) -> Mask:
-    return np.asarray(column.is_null().to_numpy(zero_copy_only=False), np.bool_)

@@ -241,6 +241,22 @@ LOGIC: Final = (
             *("decimal(10,2): cast({int} as decimal(10,2))", "string: cast({date} as string)"),
             *(
                 "string: cast({int} as string)",
+                *(
+                    "date: cast({string} as date)",
+                    "int: cast({string} as int)",
+                    "double: try_cast({string} as double)",
+                ),
+                *("timestamp: cast({string} as timestamp)", "timestamp: cast({double} as timestamp)"),
+                "timestamp: cast({decimal(38,18)} as timestamp)",
+                *(
+                    "timestamp: cast(from_unixtime({bigint}) as timestamp)",
+                    "date: cast(from_unixtime({bigint}) as date)",
+                ),
+                *(
+                    "int: cast(date_format({date}, '#format') as int)",
+                    "date: cast(date_format({timestamp}, '#format') as date)",
+                ),
+                "string: substring(cast({int} as string), 1, 2)",
                 "date: cast({timestamp} as date)",
                 "date: to_date({timestamp})",
             ),

@@ -186,7 +186,7 @@ NUMBERS: Final = (
         *(Function.REMAINDER, "Remainder", "%", arithmetic.remainder, floating.remainder),
         samples=(
             *("int: ({int} % {int})", "bigint: ({bigint} % {bigint})", "double: ({double} % {double})"),
-            "int: mod({int}, {int})",
+            *("int: mod({int}, {int})", "int: try_mod({int}, {int})"),
             *_in_decimals("({T} % {T})"),
             f"{_LONG}: cast((cast({{{_LONG}}} as decimal(38,0)) % #tiny) as {_LONG})",
         ),
@@ -199,7 +199,10 @@ NUMBERS: Final = (
         kernels={(_W, _W): arithmetic.positive_remainder},
         sql=("pmod",),
         catalyst=("Pmod(left, right)",),
-        samples=("int: pmod({int}, {int})", f"{_LONG}: cast(pmod({{{_LONG}}}, #tiny) as {_LONG})"),
+        samples=(
+            *("int: pmod({int}, {int})", "int: pmod({int}, 100)"),
+            f"{_LONG}: cast(pmod({{{_LONG}}}, #tiny) as {_LONG})",
+        ),
     ),
     Row(
         Function.NEGATE,
@@ -233,7 +236,7 @@ NUMBERS: Final = (
     _whole_number("floor", ("floor",), "Floor", np.floor, exact.floor_divide),
     _rounding("round", "Round", exact.half_up),
     _rounding("bround", "BRound", exact.half_even),
-    _function("sqrt", ("sqrt",), "Sqrt", increasing(np.sqrt, 0.0, least=0.0)),
+    _function("sqrt", ("sqrt",), "Sqrt", increasing(np.sqrt, 0.0, least=0.0, steps=0)),
     _function("exp", ("exp",), "Exp", increasing(np.exp, least=0.0)),
     _function("ln", ("ln",), "Log", increasing(np.log, 0.0, includes=False, null_outside=True)),
     _function("log10", ("log10",), "Log10", increasing(np.log10, 0.0, includes=False, null_outside=True)),

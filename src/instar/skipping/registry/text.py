@@ -8,11 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from instar.skipping.coercion import BINARY, INT, STRING
-from instar.skipping.expression import BOOLEAN
+from instar.skipping.expression import BOOLEAN, Literal
 from instar.skipping.functions import Function
 from instar.skipping.kernels import text
 from instar.skipping.kernels.letters import cased, trimmed
-from instar.skipping.registry.row import BYTES_ARG, STRING_ARG, Param, Row, first_type
+from instar.skipping.registry.row import BYTES_ARG, INT_ARG, STRING_ARG, Param, Row, first_type
 from instar.skipping.representation import INTEGERS, Representation
 from instar.skipping.strings import BYTES
 
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 __all__ = ["TEXT"]
 
 _T, _W = Representation.TEXT, Representation.WHOLE
+_REST: Final = (1 << 31) - 1
+"""The length that stands for all that is left."""
 
 
 def _alike(args: tuple[Expression, ...]) -> Type | None:
@@ -41,6 +43,10 @@ def _strings(args: tuple[Expression, ...]) -> Type | None:
 def _like(args: list[str]) -> str:
     escape = f" escape {args[2]}" if args[2:] not in ([], ["'\\\\'"]) else ""
     return f"({args[0]} like {args[1]}{escape})"
+
+
+def _substring(args: list[str]) -> str:
+    return f"substring({', '.join(args if args[2] != str(_REST) else args[:2])})"
 
 
 def _search(name: str, class_: str, kernel: Kernel) -> Row:
@@ -74,7 +80,14 @@ TEXT: Final = (
         BOOLEAN,
         kernels={(_T, _T, _T): text.like, (_T, _T): text.like},
         shown=_like,
-        samples=("boolean: ({string} like '#like')", "boolean: ({string} not like '#like')"),
+        samples=(
+            *("boolean: ({string} like '#like')", "boolean: ({string} not like '#like')"),
+            *("boolean: ({string} ilike '#like')", "boolean: ({string} not ilike '#like')"),
+            *(
+                "boolean: ({string} like any ('#like', '#like'))",
+                "boolean: ({string} not like all ('#like', '#like'))",
+            ),
+        ),
     ),
     Row(
         Function.PREFIX,
@@ -84,6 +97,20 @@ TEXT: Final = (
         sql=("left",),
         catalyst=("Left(str, len)",),
         samples=("string: left({string}, #n)",),
+    ),
+    Row(
+        "substring",
+        first_type,
+        (BYTES_ARG, INT_ARG, INT_ARG),
+        {(_T, _W, _W): text.substring},
+        sql=("substring", "substr"),
+        catalyst=("Substring(str, pos, len)",),
+        defaults=(Literal(_REST, INT),),
+        shown=_substring,
+        samples=(
+            *("string: substring({string}, 1, #n)", "string: substr({string}, 0, #n)"),
+            *("string: substr({string}, 2, #n)", "string: substring({string}, #n)"),
+        ),
     ),
     Row(
         Function.CONCAT,
@@ -124,7 +151,7 @@ TEXT: Final = (
     _changed("lower", ("lower", "lcase"), "Lower", cased(bytes.lower, _of_text(pc.ascii_lower))),
     _changed(
         "trim",
-        ("trim",),
+        ("trim", "btrim"),
         "StringTrim",
         trimmed(_of_text(pc.utf8_trim, characters=" "), left=True, right=True),
     ),

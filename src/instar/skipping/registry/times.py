@@ -8,7 +8,7 @@ from instar.schema import Primitive
 from instar.skipping.coercion import DATE, DAY_TIME, DOUBLE, INT, LONG, STRING, TIMESTAMP, is_bad_zone
 from instar.skipping.expression import BOOLEAN, Literal
 from instar.skipping.functions import Function
-from instar.skipping.kernels import calendar, formats, moments
+from instar.skipping.kernels import calendar, formats, moments, parsing
 from instar.skipping.kernels.outcome import wary
 from instar.skipping.registry.row import (
     BIGINT_ARG,
@@ -306,6 +306,18 @@ TIMES: Final = (
         sql=("date_format",),
         catalyst=("DateFormatClass(left, right)",),
         samples=("string: date_format({timestamp}, '#format')", "string: date_format({date}, '#format')"),
+    ),
+    Row(
+        "get_timestamp",
+        TIMESTAMP,
+        (STRING_ARG, STRING_ARG),
+        {(_T, _T): parsing.read_by_pattern},
+        shown="to_timestamp({}, {})",
+        samples=(
+            "timestamp: to_timestamp({string}, '#format')",
+            "date: to_date({string}, '#format')",
+            "date: to_date('2024-02-29', 'yyyy-MM-dd')",
+        ),
     ),
     Row(
         "from_utc_timestamp",

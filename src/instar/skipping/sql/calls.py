@@ -83,14 +83,28 @@ def _if(args: list[Expression], session: Session) -> Expression | None:
     return operators.case(Function.IF, [condition, then, otherwise], session)
 
 
-def _substring(args: list[Expression], session: Session) -> Expression | None:
-    """Take a substring from the first character; Spark counts from 1, and takes 0 for it too."""
-    value, start, *rest = args
-    if not isinstance(start, Literal) or start.value not in (0, 1):
-        return None
-    if not rest:
-        return value if name_of(value.type) in ("string", "binary") else None
-    return _bound("left", [value, *rest], session)
+def _decode(args: list[Expression], session: Session) -> Expression | None:
+    """Choose by the value of the first argument, where null equals null."""
+    value, wanted, then, *rest = args
+    otherwise = rest.pop() if len(rest) % 2 else Literal(None, then.type or BOOLEAN)
+    parts = [wanted, then, *rest]
+    parts[::2] = [operators.binary(Function.EQUAL_NULL_SAFE, value, own, session) for own in parts[::2]]
+    return operators.case(Function.CASE, [*parts, otherwise], session)
+
+
+def _equal_null(args: list[Expression], session: Session) -> Expression | None:
+    left, right = args
+    return operators.binary(Function.EQUAL_NULL_SAFE, left, right, session)
+
+
+def _zero_if_null(args: list[Expression], session: Session) -> Expression | None:
+    (value,) = args
+    return _bound("coalesce", [value, Literal(0, INT)], session)
+
+
+def _null_if_zero(args: list[Expression], session: Session) -> Expression | None:
+    (value,) = args
+    return _nullif([value, Literal(0, INT)], session)
 
 
 def _date_part(args: list[Expression], session: Session) -> Expression | None:
@@ -143,6 +157,18 @@ def _cast(type_: Type, sample: str) -> Shorthand:
     return Shorthand(make, (sample,))
 
 
+def _read(type_: Type, *samples: str, mode: Mode | None = None) -> Shorthand:
+    """Make a shorthand that casts, or reads a string by a pattern."""
+
+    def make(args: list[Expression], session: Session) -> Expression | None:
+        read: Expression | None = args[0]
+        if len(args) > 1:
+            read = ROWS["get_timestamp"].bind(tuple(args), mode or session.mode, session.zone)
+        return None if read is None else cast(read, type_, mode or session.mode, session.zone)
+
+    return Shorthand(make, samples)
+
+
 _PARTS: Final = {
     **{name: name for name in ("year", "quarter", "month", "day", "hour", "minute", "dayofweek")},
     "week": "weekofyear",
@@ -158,9 +184,9 @@ _ADDED: Final = (
     *("timestamp: date_add(#unit, #n, {timestamp})", "date: dateadd({date}, #n)"),
 )
 _PART: Final = ("int: date_part('dow', {timestamp})", "int: datepart('week', {date})")
-_CUT: Final = (
-    *("string: substring({string}, 1, #n)", "string: substr({string}, 0, #n)"),
-    *("string: substr({string}, 2, #n)", "string: substring({string}, 1)"),
+_DECODED: Final = (
+    "string: decode({int}, {int}, 'a', {int}, 'b', 'c')",
+    "int: decode({string}, {string}, {int})",
 )
 
 SHORTHANDS: Final[dict[str, Shorthand]] = {
@@ -169,7 +195,10 @@ SHORTHANDS: Final[dict[str, Shorthand]] = {
     "nullif": Shorthand(_nullif, ("int: nullif({int}, {int})", "double: nullif({double}, {double})")),
     "nvl2": Shorthand(_nvl2, ("int: nvl2({string}, {int}, {int})",)),
     "if": Shorthand(_if, ("int: if({boolean}, {int}, {int})",)),
-    **dict.fromkeys(("substring", "substr"), Shorthand(_substring, _CUT)),
+    "decode": Shorthand(_decode, _DECODED),
+    "equal_null": Shorthand(_equal_null, ("boolean: equal_null({int}, {int})",)),
+    "zeroifnull": Shorthand(_zero_if_null, ("int: zeroifnull({int})", "double: zeroifnull({double})")),
+    "nullifzero": Shorthand(_null_if_zero, ("int: nullifzero({int})",)),
     **dict.fromkeys(("date_part", "datepart"), Shorthand(_date_part, _PART)),
     "log": Shorthand(_log, ("double: log({double})", "double: log({int})")),
     **dict.fromkeys(("date_add", "dateadd", "timestampadd"), Shorthand(_add, _ADDED)),
@@ -177,10 +206,13 @@ SHORTHANDS: Final[dict[str, Shorthand]] = {
     "try_subtract": _tried(Function.SUBTRACT),
     "try_multiply": _tried(Function.MULTIPLY),
     "try_divide": _tried(Function.DIVIDE),
-    "to_date": _cast(DATE, "date: to_date({timestamp})"),
+    "try_mod": _tried(Function.REMAINDER),
+    "to_date": _read(DATE, "date: to_date({timestamp})", "date: to_date({string})"),
+    "try_to_date": _read(DATE, "date: try_to_date({string})", mode=Mode.TRY),
     "date": _cast(DATE, "date: date({timestamp})"),
     "timestamp": _cast(TIMESTAMP, "timestamp: timestamp({date})"),
-    "to_timestamp": _cast(TIMESTAMP, "timestamp: to_timestamp({date})"),
+    "to_timestamp": _read(TIMESTAMP, "timestamp: to_timestamp({date})", "timestamp: to_timestamp({string})"),
+    "try_to_timestamp": _read(TIMESTAMP, "timestamp: try_to_timestamp({string}, '#format')", mode=Mode.TRY),
     "int": _cast(INT, "int: int({double})"),
     "bigint": _cast(LONG, "bigint: bigint({double})"),
     "double": _cast(DOUBLE, "double: double({bigint})"),

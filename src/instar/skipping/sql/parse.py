@@ -31,6 +31,7 @@ from instar.skipping.expression import (
     Now,
 )
 from instar.skipping.functions import Function, Mode, Session
+from instar.skipping.registry import load_row
 from instar.skipping.representation import limits
 from instar.skipping.sql import operators
 from instar.skipping.sql.calls import call_by_name
@@ -61,6 +62,8 @@ _BINARY: Final[dict[type[exp.Expression], Function]] = {
     exp.IntDiv: Function.INTEGRAL_DIVIDE,
     exp.Mod: Function.REMAINDER,
 }
+_LOGIC: Final = (exp.And, exp.Or, exp.Not, exp.Paren)
+_TRIMS: Final = {"LEADING": "ltrim", "TRAILING": "rtrim"}
 _UNIT_FIRST: Final = ("date_add", "dateadd", "timestampadd", "date_diff", "datediff")
 _SHOWN: Final = 500
 _SUFFIXES: Final = ("tinyint", "smallint", "bigint", "float", "double")
@@ -77,9 +80,7 @@ def read_filter(text: str, schema: Schema, session: Session | None = None) -> Ex
     if not isinstance(tree, exp.Expression) or not isinstance(tree, exp.Condition):
         raise UsageError(f"{text!r} is not a single condition, as after WHERE")
     check_condition(tree, text)
-    if has_bits(tree):
-        return Anything(text, BOOLEAN)
-    return SqlReader(schema, session or Session()).read(tree)
+    return SqlReader(schema, session or Session(), bits=has_bits(tree)).read(tree)
 
 
 def _reason(error: sqlglot.errors.SqlglotError) -> str:
@@ -93,9 +94,11 @@ def _reason(error: sqlglot.errors.SqlglotError) -> str:
 class SqlReader:
     """Reads syntax trees over one schema in one session."""
 
-    def __init__(self, schema: Schema, session: Session) -> None:
+    def __init__(self, schema: Schema, session: Session, *, bits: bool = False) -> None:
         self.schema = schema
         self.session = session
+        self._bits = bits
+        """Whether there are bitwise operators, around which only AND, OR and NOT are sure to bind as here."""
         self._depth = 0
 
     def read(self, node: exp.Expression) -> Expression:
@@ -109,6 +112,8 @@ class SqlReader:
             self._depth -= 1
 
     def _read(self, node: exp.Expression) -> Expression:  # noqa: C901, PLR0912 -- one case for each kind of node
+        if self._bits and not isinstance(node, _LOGIC) and has_bits(node):
+            return _opaque(node)
         if binds_otherwise(node):
             return _opaque(node, BOOLEAN if isinstance(node, COMPARISONS) else None)
         function = _BINARY.get(type(node))
@@ -139,7 +144,7 @@ class SqlReader:
                 return self._in(node)
             case exp.Between():
                 return self._between(node)
-            case exp.Like() | exp.Escape():
+            case exp.Like() | exp.ILike() | exp.Escape():
                 return self._like(node)
             case exp.Case():
                 return self._case(node)
@@ -167,8 +172,10 @@ class SqlReader:
                 return self.named(node.key, [node.this, *([decimals] if decimals else [])])
             case exp.RegexpLike() if set(node.args) <= {"this", "expression"}:
                 return self.named("rlike", [node.this, node.expression])
-            case exp.Trim() if not any(node.args.get(own) for own in ("expression", "position", "collation")):
-                return self.named("trim", [node.this])
+            case exp.Trim() if not any(node.args.get(own) for own in ("expression", "collation")):
+                return self.named(_TRIMS.get(str(node.args.get("position")), "trim"), [node.this])
+            case exp.DecodeCase():
+                return self.named("decode", node.expressions)
             case exp.CurrentDate():
                 return self.named("current_date", [])
             case exp.CurrentTimestamp():
@@ -231,19 +238,38 @@ class SqlReader:
         )
         return Call(Function.AND, sides, BOOLEAN)
 
-    def _like(self, node: exp.Like | exp.Escape) -> Expression:
+    def _like(self, node: exp.Like | exp.ILike | exp.Escape) -> Expression:
         escape: str | None = "\\"
         inner: exp.Expression = node
         if isinstance(node, exp.Escape):
             escape = node.expression.this if isinstance(node.expression, exp.Literal) else None
             inner = node.this
-        if type(inner) is not exp.Like or escape is None or len(escape) != 1:
+        if type(inner) not in (exp.Like, exp.ILike) or escape is None or len(escape) != 1:
             return _opaque(node, BOOLEAN)
-        args = (self.read(inner.this), self.read(inner.expression), Literal(escape, STRING))
-        if any(arg.type != STRING for arg in args):
-            return _opaque(node, BOOLEAN)
-        like = Call(Function.LIKE, args, BOOLEAN)
-        return operators.negation(like) if inner.args.get("negate") else like
+        value, patterns = self.read(inner.this), [inner.expression]
+        several = isinstance(inner.expression, exp.Any | exp.All)
+        if several:
+            patterns = inner.expression.this.expressions or [inner.expression.this.this]
+        tests: list[Expression] = []
+        for pattern in patterns:
+            args = self._pattern(inner, value, self.read(pattern), Literal(escape, STRING))
+            if any(arg.type != STRING for arg in args):
+                return _opaque(node, BOOLEAN)
+            like = Call(Function.LIKE, args, BOOLEAN)
+            tests.append(operators.negation(like) if inner.args.get("negate") else like)
+        function = Function.OR if isinstance(inner.expression, exp.Any) else Function.AND
+        return Call(function, tuple(tests), BOOLEAN) if several else tests[0]
+
+    def _pattern(
+        self, node: exp.Expression, value: Expression, pattern: Expression, escape: Literal
+    ) -> tuple[Expression, ...]:
+        """Return the arguments of LIKE; for ILIKE, both sides are in lower case."""
+        if isinstance(node, exp.Like):
+            return value, pattern, escape
+        lower = load_row("lower").bind((value,), self.session.mode, None)
+        if lower is None or not isinstance(pattern, Literal) or not str(pattern.value).isascii():
+            return (Anything("lower"),)
+        return lower, Literal(str(pattern.value).lower(), STRING), escape
 
     def _case(self, node: exp.Case) -> Expression:
         parts: list[Expression] = []
