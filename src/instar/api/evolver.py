@@ -78,3 +78,7 @@ class Evolver:
         if errors:
             raise errors[0]
         return report
+
+    def __repr__(self) -> str:
+        named = "" if self._streams is None else ", ".join(map(repr, self._streams))
+        return f"Evolver({named})"

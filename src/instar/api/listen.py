@@ -73,6 +73,9 @@ class Listen:
             time.sleep(left)
         raise StopIteration
 
+    def __repr__(self) -> str:
+        return f"Listen({self._log.name!r}, upper={self.upper})"
+
     def _poll(self) -> Changes | None:
         """Return what has become complete since the last time, if there is anything."""
         with self._log.pinned() as state:

@@ -153,6 +153,9 @@ class Maintenance:
             vacuum=_plus(report.vacuum, freed),
         )
 
+    def __repr__(self) -> str:
+        return f"Maintenance(grace_ms={self._grace_ms})"
+
 
 def _plus(one: VacuumReport, other: VacuumReport) -> VacuumReport:
     return VacuumReport(*(left + right for left, right in zip(one, other, strict=True)))

@@ -30,7 +30,7 @@ from instar.table.write.rows import WriteOptions
 from instar.table.write.update import update_local
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import duckdb
     import pandas as pd
@@ -304,10 +304,12 @@ class Table(TableUpkeep):
         """Return the rows as of now as a Spark DataFrame: `snapshot().to_spark(spark)`."""
         return self.snapshot().to_spark(spark)
 
-    def head(self, rows: int = 10) -> pa.Table:
+    def head(
+        self, rows: int = 10, columns: Sequence[str] | None = None, *, where: str | None = None
+    ) -> pa.Table:
         """Return a few rows as Arrow: `snapshot().head()`."""
         with self.snapshot() as snapshot:
-            return snapshot.head(rows)
+            return snapshot.head(rows, columns, where=where)
 
     def count(self, where: str | None = None) -> int:
         """Return how many rows there are now, or for how many a condition is true: `snapshot().count()`."""
@@ -326,6 +328,13 @@ class Table(TableUpkeep):
         """Return the rows as of now as a pyarrow Table: `snapshot().to_arrow()`."""
         with self.snapshot() as snapshot:
             return snapshot.to_arrow(where, columns)
+
+    def to_batches(
+        self, where: str | None = None, columns: Sequence[str] | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield the rows as of now batch by batch: `snapshot().to_batches()`."""
+        snapshot = self.snapshot()
+        return _until_read(snapshot, snapshot.to_batches(where, columns))
 
     def to_pandas(self, where: str | None = None, columns: Sequence[str] | None = None) -> pd.DataFrame:
         """Return the rows as of now as a pandas DataFrame: `snapshot().to_pandas()`."""
@@ -471,3 +480,8 @@ class Table(TableUpkeep):
 
     def _repr_html_(self) -> str:
         return table_html(self.state, self.count())
+
+
+def _until_read(snapshot: Snapshot, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    with snapshot:
+        yield from batches

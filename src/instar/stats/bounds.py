@@ -1,7 +1,7 @@
 """`FieldStats`: nulls, NaNs and inclusive bounds of one leaf field in one part.
 
 Bounds may be wider than the data and never narrower; what is not known is None. How many parts'
-bounds lie side by side in columns is in `reader.py`.
+bounds lie side by side in columns is in `columns.py`.
 """
 
 from __future__ import annotations

@@ -60,6 +60,7 @@ def calls(place: Path) -> Iterator[tuple[str, Callable[..., Any], dict[str, Any]
         {"expected_id": 0, "schema": "id int, v string"},
     )
     yield "history", table.history, {}
+    yield "head", table.head, {"where": "id = 1"}
     yield "vacuum", table.vacuum, {}
     snapshot = table.snapshot()
     yield "to_arrow", snapshot.to_arrow, {"where": "id = 1"}

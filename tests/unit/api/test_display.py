@@ -30,6 +30,17 @@ def test_what_is_printed_can_be_read(store: Store) -> None:
     assert repr(table.history()[:1]) == repr(table.history(1)) == repr(table.history()).splitlines()[0]
 
 
+def test_every_object_says_what_it_is(store: Store) -> None:
+    """No public object is printed as an address in memory."""
+    table = store.create_table("t", "n int")
+    stream = store.create_stream("s", "n int, at timestamp", time="at")
+    assert repr(table.listen(since=4)) == "Listen('t', upper=5)"
+    assert repr(store.evolver("s")) == "Evolver('s')"
+    everything: list[Any] = [store, table, table.snapshot(), table.evolve(), table.listen(), stream]
+    everything += [store.evolver(), store.maintenance(), stream.snapshot(), table.merge([{"n": 1}], on=["n"])]
+    assert [repr(each) for each in everything if " object at 0x" in repr(each)] == []
+
+
 def test_a_snapshot_shows_its_first_rows(store: Store) -> None:
     """A notebook shows what Polars would: some rows, numbers at the right, null apart from an empty text."""
     table = store.create_table("t", "n int, s string")

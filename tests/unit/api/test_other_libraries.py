@@ -15,7 +15,8 @@ import pytest
 
 from instar.api.dataset import sql_of_text
 from instar.api.lazy import sql_of
-from instar.errors import TableNotFoundError
+from instar.api.snapshot import Snapshot
+from instar.errors import TableNotFoundError, UsageError
 from instar.schema import Primitive
 
 if TYPE_CHECKING:
@@ -73,10 +74,27 @@ def test_a_few_rows_open_a_few_parts(events: Table, monkeypatch: pytest.MonkeyPa
     assert events.head().num_rows == 10
     assert events.head(25).num_rows == 25
     assert events.head(1000).num_rows == 40
-    assert events.snapshot().head(2, ["name"]).column_names == ["name"]
+    assert events.head(2, ["name"]).column_names == ["name"]
+    assert events.head(2, ["id"], where="id >= 39").to_pylist() == [{"id": 39}]
     opened = Opened(monkeypatch, events)
     events.head(3)
     assert opened.count() == 1
+
+
+def test_batches_of_a_table_are_those_of_a_snapshot(events: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are of one moment, whatever is deleted meanwhile, and the snapshot is closed after the last."""
+    closed: list[Snapshot] = []
+    monkeypatch.setattr(Snapshot, "close", lambda snapshot: closed.extend([snapshot]))
+    batches = events.to_batches("id >= 15", ["id"])
+    first = next(batches)
+    events.delete("true")
+    events.compact()
+    events.vacuum(grace_ms=0)
+    closed.clear()
+    assert sum(batch.num_rows for batch in (first, *batches)) == 25
+    assert len(closed) == 1
+    with pytest.raises(UsageError):
+        events.to_batches("id >=")
 
 
 def test_rows_are_counted(events: Table) -> None:

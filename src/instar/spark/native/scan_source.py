@@ -143,11 +143,6 @@ class ScanSource(FileSource):
             self._check_files(chosen.parts)
         return self.groups(chosen.parts)
 
-    @property
-    def fields_by_id(self) -> Mapping[int, Field]:
-        """The fields that are read."""
-        return {field.id: field for field in self._fields}
-
     def check_session(self, settings: Mapping[str, str] | None = None) -> None:
         """Raise if the settings of the session would have Spark read nulls for what is there."""
         if self._nested and self._layout is None:
