@@ -11,8 +11,8 @@ import instar
 from instar.errors import UsageError
 from instar.spark.commands.examination import examine_spark
 from instar.spark.native import java, stand_ins
-from instar.spark.planner import compiled, guards
 from instar.table.housekeeping.examination import Health
+from tests.spark.forgotten import forget_planner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -126,14 +126,9 @@ def test_a_spark_that_compiles_nothing_has_a_catalog(
 ) -> None:
     """Without Spark's compiler there are no views; tables are listed, read and written; `doctor` says so."""
     monkeypatch.setattr(java, "_COMPILER", "org.codehaus.janino.Nothing")
-    for module, name in (
-        (java, "_known"),
-        (compiled, "_classes"),
-        (compiled, "_sessions"),
-        (guards, "_found"),
-    ):
-        monkeypatch.setattr(module, name, {})
+    monkeypatch.setattr(java, "_known", {})
     monkeypatch.setattr(stand_ins, "_ruled", set())
+    forget_planner(monkeypatch)
     bare = session.newSession()
     bare.conf.set("instar.planner", "files")  # otherwise a warning says that it is not there
     with pytest.warns(RuntimeWarning, match="no views of tables: this Spark cannot compile"):

@@ -16,6 +16,7 @@ from instar.spark.native.origins import find_origins
 from instar.spark.planner import compiled, guards
 from instar.table.housekeeping.examination import Health
 from instar.table.metrics import PLANNER_FALLBACKS
+from tests.spark.forgotten import forget_planner
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -42,13 +43,7 @@ def rows_of(frame: DataFrame) -> list[str]:
 
 def forget(monkeypatch: pytest.MonkeyPatch, broken: Mapping[str, str] | None = None) -> None:
     """Let the session be looked at as if it were new, with other classes if some of their text is broken."""
-    for module, name in (
-        (compiled, "_sessions"),
-        (compiled, "_classes"),
-        (guards, "_found"),
-        (guards, "_warned"),
-    ):
-        monkeypatch.setattr(module, name, {})
+    forget_planner(monkeypatch)
     text = original = files(compiled.__package__).joinpath("planner.java").read_text()
     for right, wrong in (broken or {}).items():
         assert right in text

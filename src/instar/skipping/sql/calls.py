@@ -84,12 +84,15 @@ def _if(args: list[Expression], session: Session) -> Expression | None:
 
 
 def _decode(args: list[Expression], session: Session) -> Expression | None:
-    """Choose by the value of the first argument, where null equals null."""
-    value, wanted, then, *rest = args
-    otherwise = rest.pop() if len(rest) % 2 else Literal(None, then.type or BOOLEAN)
-    parts = [wanted, then, *rest]
-    parts[::2] = [operators.binary(Function.EQUAL_NULL_SAFE, value, own, session) for own in parts[::2]]
-    return operators.case(Function.CASE, [*parts, otherwise], session)
+    """Choose by the value of the first argument, where null equals null.
+
+    Without a default it is not followed: Spark takes that for a null of type string, and casts to it.
+    """
+    value, *parts = args
+    if len(args) % 2 or not parts[1:]:
+        return None
+    parts[:-1:2] = [operators.binary(Function.EQUAL_NULL_SAFE, value, own, session) for own in parts[:-1:2]]
+    return operators.case(Function.CASE, parts, session)
 
 
 def _equal_null(args: list[Expression], session: Session) -> Expression | None:
@@ -186,7 +189,7 @@ _ADDED: Final = (
 _PART: Final = ("int: date_part('dow', {timestamp})", "int: datepart('week', {date})")
 _DECODED: Final = (
     "string: decode({int}, {int}, 'a', {int}, 'b', 'c')",
-    "int: decode({string}, {string}, {int})",
+    "int: decode({string}, {string}, {int}, {int})",
 )
 
 SHORTHANDS: Final[dict[str, Shorthand]] = {
