@@ -11,6 +11,7 @@ from instar.api.maintenance import Maintenance
 from instar.api.stream import Stream
 from instar.api.table import Table
 from instar.api.upkeep import GRACE_MS, rewriter
+from instar.api.writing import create_data
 from instar.arguments import checked_methods
 from instar.errors import TableNotFoundError, UsageError
 from instar.schema import as_schema
@@ -24,7 +25,6 @@ from instar.table import (
     VacuumReport,
     check_clock,
     check_consensus,
-    create_table,
     drop_table,
     find_marker,
     find_tables,
@@ -34,7 +34,15 @@ from instar.table import (
     write_marker,
 )
 from instar.table.housekeeping.examination import Finding, examine_store
-from instar.table.log.tables import UNREADABLE, log_keys, open_log, rename_table, undrop_table
+from instar.table.log.tables import (
+    UNREADABLE,
+    begin_empty,
+    define_table,
+    log_keys,
+    open_log,
+    rename_table,
+    undrop_table,
+)
 from instar.table.write.adopt import infer_schema
 
 if TYPE_CHECKING:
@@ -43,6 +51,7 @@ if TYPE_CHECKING:
 
     from pyspark.sql import DataFrame, SparkSession
 
+    from instar.api.writing import Data
     from instar.errors import InstarError
     from instar.schema import Schema, SchemaLike
     from instar.state import ConfigValue
@@ -63,7 +72,7 @@ class Store:
         self._services = services
         self._unwritten = unwritten
 
-    def create_table(
+    def create_table(  # noqa: PLR0913 -- each is something that a table may begin with
         self,
         name: str,
         schema: SchemaLike,
@@ -73,6 +82,8 @@ class Store:
         cluster_by: Sequence[str] = (),
         options: Mapping[str, ConfigValue | Sequence[str]] | None = None,
         comments: Mapping[str | None, str] | None = None,
+        data: Data = None,
+        replace: bool = False,
     ) -> Table:
         """Create a table. Its files are sorted by `order_by`; `key` identifies a row for upserts.
 
@@ -85,13 +96,24 @@ class Store:
         are given by path, members of structs included (`addr.city`); columns of the key can never be dropped.
         `options` are those of `Table.configure`. `comments` are about columns, by their paths, and under None
         about the table. If a table has this name already, `TableExistsError` is raised.
+
+        With `data`, which is anything that `Table.append` takes, the table begins with rows: the commit that
+        creates it has them. If they do not fit, no table is created.
+
+        With `replace`, a table of this name is replaced in the same commit, and cannot be brought back. Its
+        handles raise `TableNotFoundError`. Snapshots of it stay readable while they are open, so `data` may
+        come from the table itself. If anything fails, the old table stays as it is. A table of a stream
+        cannot be replaced.
         """
         self.initialise()
+        services = self._services
         given = {**(options or {}), **({CLUSTER_BY: cluster_by} if cluster_by else {})}
-        log = create_table(
-            self._services, name, schema, order_by=order_by, key=key, options=given, comments=comments
+        step = define_table(
+            services, name, schema, order_by=order_by, key=key, options=given, comments=comments
         )
-        return Table(self._services, log)
+        if data is None:
+            return Table(services, begin_empty(services, name, step, replace=replace))
+        return Table(services, create_data(services, name, step, data, replace=replace))
 
     def infer_schema(self, paths: str | os.PathLike[str] | Sequence[str | os.PathLike[str]]) -> Schema:
         """Return a schema for a table that can adopt all Parquet files at some paths.

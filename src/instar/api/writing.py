@@ -9,6 +9,7 @@ from instar.reporting import RunInput, RunOutput, reported
 from instar.state import Appended
 from instar.stream.stamp import dataset_name
 from instar.table.housekeeping.upkeep import keep_up
+from instar.table.write.create import create_with_rows
 from instar.table.write.overwrite import overwrite_local
 from instar.table.write.rows import append_rows
 from instar.table.write.store import LocalRows
@@ -17,14 +18,17 @@ from instar.table.write.upsert import check_key, upsert_local
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from instar.state import Created
     from instar.table import Committed, Services, TableLog
     from instar.table.write.evolving import Evolution
     from instar.table.write.rows import WriteOptions
+    from instar.table.write.store import Rows
 
 __all__ = [
     "Commit",
     "Data",
     "as_commit",
+    "create_data",
     "inputs_of",
     "overwrite_data",
     "report_commit",
@@ -55,16 +59,25 @@ class Commit(NamedTuple):
     """How many updates it holds, retractions included."""
 
 
+def create_data(services: Services, name: str, step: Created, data: Data, *, replace: bool) -> TableLog:
+    """Create a table that begins with rows, and return its log."""
+    made: list[TableLog] = []
+
+    def write() -> Committed:
+        begun = create_with_rows(services, name, step, _rows_of(data), replace=replace)
+        made.append(begun.log)
+        return begun.committed
+
+    _report(services, name, "create", write, None, data)
+    return made[0]
+
+
 def write_data(services: Services, log: TableLog, data: Data, options: WriteOptions) -> Commit:
     """Store rows and commit them."""
     options.check()
 
     def write() -> Committed:
-        if is_spark_frame(data):
-            from instar.spark import FrameRows  # noqa: PLC0415 -- only then
-
-            return append_rows(services, log, FrameRows(data), options)
-        return append_rows(services, log, LocalRows(data), options)
+        return append_rows(services, log, _rows_of(data), options)
 
     return report_commit(services, log, "apply" if options.updates else "append", write, options.token, data)
 
@@ -105,22 +118,42 @@ def report_commit(
     token: str | None = None,
     data: Data = None,
 ) -> Commit:
-    """Write, and report it through OpenLineage if that is configured."""
+    """Write, report it through OpenLineage if that is configured, and compact the table if it is time."""
+    committed = _report(services, log.name, operation, write, token, data)
+    if committed.entry is not None:
+        keep_up(services, log, committed.state)
+    return as_commit(committed, token)
+
+
+def _report(
+    services: Services,
+    name: str,
+    operation: str,
+    write: Callable[[], Committed],
+    token: str | None,
+    data: Data,
+) -> Committed:
     location = services.blob.url
-    with reported(operation, location, log.name) as run:
+    with reported(operation, location, name) as run:
         if run.wanted:
             run.inputs += inputs_of(data, by_name=operation != "merge")
         committed = write()
-        commit = as_commit(committed, token)
         if run.wanted:
-            state = committed[0]
+            state, commit = committed[0], as_commit(committed, token)
             schema = state.history.schemas[commit.schema_id]
             is_new = committed.entry is not None or token is not None
             version = str(commit.seqno) if is_new else None  # others made the one that was found
             run.outputs.append(RunOutput(location, dataset_name(state), schema, version, commit.rows))
-    if committed.entry is not None:
-        keep_up(services, log, committed.state)
-    return commit
+    return committed
+
+
+def _rows_of(data: Data) -> Rows:
+    """Return rows in the form in which they are stored: by Spark, or in process."""
+    if is_spark_frame(data):
+        from instar.spark import FrameRows  # noqa: PLC0415 -- only then
+
+        return FrameRows(data)
+    return LocalRows(data)
 
 
 def inputs_of(data: Data, *, by_name: bool = True) -> list[RunInput]:

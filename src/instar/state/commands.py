@@ -66,6 +66,7 @@ __all__ = [
     "evolve",
     "remove",
     "resolve_columns",
+    "supplant",
     "undrop",
 ]
 
@@ -74,7 +75,7 @@ MAX_TOKEN: Final = 256
 """How many bytes of UTF-8 a token may have: a state carries a thousand of them."""
 
 
-def create(state: TableState | None, name: str, step: Created) -> tuple[Step, ...]:
+def create(state: TableState | None, name: str, step: Created) -> tuple[Created]:
     """Begin a table under a name that is free."""
     if state is not None and not state.dropped:
         raise TableExistsError(name)
@@ -82,6 +83,13 @@ def create(state: TableState | None, name: str, step: Created) -> tuple[Step, ..
     options = check_options({name: value for name, value in step.config.items() if name not in said})
     chosen = {option: value for option, value in options.items() if value is not None}
     return (replace(step, config={**chosen, **said}),)
+
+
+def supplant(state: TableState | None, name: str, step: Created) -> tuple[Created]:
+    """Begin a table in the place of another, which ends by that: its handles find that it is gone."""
+    if state is not None and not state.dropped:
+        _check_own_name(state, "replace")
+    return create(None, name, step)
 
 
 def create_clone(state: TableState | None, name: str, step: Cloned) -> tuple[Step, ...]:

@@ -250,7 +250,7 @@ class StreamHandle:
             )
 
         try:
-            log = begin_table(self.services, name, table.table_id, decide)
+            log = begin_table(self.services, name, table.table_id, decide).log
         except TableExistsError:  # somebody else was faster
             log, state = find_log(self.services, name)
             return log, log.check_exists(state)

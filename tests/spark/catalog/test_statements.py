@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from pyspark.errors import AnalysisException
 
-from instar.errors import IncompatibleSchemaError, UsageError
+from instar.errors import IncompatibleSchemaError, TableNotFoundError, UsageError
+from instar.table import TableLog
 
 if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
     from instar import Store
 
 Sql = Callable[[str], list[tuple[object, ...]]]
@@ -92,13 +95,56 @@ def test_tables_are_created_with_all_that_they_can_have(sql: Sql, store: Store) 
 
 
 def test_tables_are_created_from_queries(sql: Sql, store: Store) -> None:
-    """`CREATE TABLE AS` takes rows of the same catalog too; one that fails leaves no table."""
+    """`CREATE TABLE AS` takes rows of the same catalog too, in one commit; one that fails leaves no table."""
     sql("CREATE TABLE instar.few AS SELECT id, n * 2 AS twice FROM instar.events WHERE id < 3")
     assert sql("SELECT sum(twice) FROM instar.few") == [(6,)]
+    assert len(store.table("few").history()) == 1
     assert str(store.table("few").schema) == "id bigint, twice int"
     with pytest.raises(UsageError, match="DIVIDE_BY_ZERO"):
         sql("CREATE TABLE instar.bad AS SELECT 1 / n AS x FROM instar.events")
     assert store.tables() == ["events", "few"]
+
+
+def test_tables_are_replaced_or_stay_as_they_are(
+    sql: Sql, store: Store, session: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A query may read what it replaces; if it fails, nothing has happened; the name always means a table."""
+    before = store.table("events")
+    for text in ("CREATE OR REPLACE TABLE", "REPLACE TABLE"):
+        with pytest.raises(UsageError, match="DIVIDE_BY_ZERO"):
+            sql(f"{text} instar.events AS SELECT 1 / n AS x FROM instar.events")
+        with pytest.raises(UsageError, match="colour"):
+            sql(f"{text} instar.events (x int) TBLPROPERTIES ('colour' = 'red')")
+    with pytest.raises(AnalysisException, match="TABLE_OR_VIEW_NOT_FOUND"):
+        sql("REPLACE TABLE instar.missing AS SELECT 1 AS x")
+    assert (store.tables(), before.count(), len(before.history())) == (["events"], 5, 2)
+
+    seen = []
+    kept = TableLog.commit
+
+    def commit(log: TableLog, *given: object) -> object:
+        seen.append([store.table("events").count()])
+        answer = kept(log, *given)  # type: ignore[arg-type]
+        seen[-1].append(store.table("events").count())
+        return answer
+
+    monkeypatch.setattr(TableLog, "commit", commit)
+    sql(
+        "CREATE OR REPLACE TABLE instar.events TBLPROPERTIES ('key' = 'id') COMMENT 'new' AS "
+        "SELECT id, n + 10L AS more FROM instar.events WHERE n > 1"
+    )
+    monkeypatch.undo()
+    assert seen == [[5, 3]]
+    assert sql("SELECT * FROM instar.events ORDER BY id") == [(2, 12), (3, 13), (4, 14)]
+    after = store.table("events")
+    assert (after.comments, after.state.key, len(after.history())) == ({None: "new"}, (1,), 1)
+    with pytest.raises(TableNotFoundError):
+        before.count()
+    sql("REPLACE TABLE instar.events (x int)")
+    sql("CREATE OR REPLACE TABLE instar.fresh (x int)")
+    session.range(3).writeTo("instar.fresh").createOrReplace()
+    session.table("instar.fresh").write.format("instar").mode("overwrite").saveAsTable("instar.fresh")
+    assert sql("SELECT count(*), (SELECT count(*) FROM instar.events) FROM instar.fresh") == [(3, 0)]
 
 
 def test_tables_are_renamed_and_dropped(sql: Sql, store: Store) -> None:

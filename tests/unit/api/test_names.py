@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 from contextlib import suppress
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 import pytest
@@ -17,14 +16,12 @@ from instar.table.housekeeping.vacuum import vacuum_table
 from instar.table.log import tables as naming
 from instar.table.log.clone_notes import put_clone_note
 from instar.table.write import clone as cloning
-from tests.faults import Faults, UnreliableBlob, UnreliableConsensus
-from tests.tables import World
+from tests.unit.api.two_machines import Steps, between_requests
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from instar.api import Table
     from instar.state import Step, TableState
+    from tests.tables import World
 
 DAY = 24 * 60 * 60 * 1000
 
@@ -310,47 +307,6 @@ def test_a_vacuum_keeps_what_clones_need(store: Store, world: World) -> None:
     assert list(store._services.blob.list(files)) == []
     assert ids(third) == [1, 2, 3]
     assert ids(store["events"]) == [9]
-
-
-class Steps(NamedTuple):
-    """What two machines do with a store, and what must be so in the end."""
-
-    prepare: Callable[[Store], object]
-    act: Callable[[Store], object]
-    other: Callable[[Store], object]
-    check: Callable[[Store], object]
-
-
-def between_requests(steps: Steps) -> int:
-    """Let others act before the first request of one machine; in a new store, before its second; and so on.
-
-    Return how many requests there are.
-    """
-    for turn in itertools.count(1):
-        world = World()
-        aside = Store("memory", world.services())
-        steps.prepare(aside)
-        left = turn
-
-        def before(_operation: str, _key: str, aside: Store = aside) -> None:
-            nonlocal left
-            left -= 1
-            if left == 0:
-                steps.other(aside)
-
-        faults = Faults(before=before)
-        own = world.services(
-            lambda blob, faults=faults: UnreliableBlob(blob, faults),  # type: ignore[misc]
-            lambda logs, faults=faults: UnreliableConsensus(logs, faults),  # type: ignore[misc]
-        )
-        steps.act(Store("memory", own))
-        requests = turn - left
-        if left > 0:
-            world.close()
-            return requests
-        steps.check(Store("memory", world.services()))
-        world.close()
-    raise AssertionError
 
 
 def test_a_vacuum_in_the_middle_of_a_clone() -> None:

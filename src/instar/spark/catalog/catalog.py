@@ -19,10 +19,15 @@ from instar.spark.catalog.listing import list_identifiers, list_summaries
 from instar.spark.catalog.properties import read_definition
 from instar.spark.catalog.proxies import JavaProxy, answering
 from instar.spark.catalog.relations import Relations
+from instar.spark.catalog.staging import StagedTable
 from instar.spark.catalog.statements import is_merge
 from instar.spark.catalog.tables import CatalogTable
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pyspark.sql import DataFrame
+
     from instar.spark.catalog.contract import CatalogStore, StoredTable
     from instar.spark.native.gateway import Gateway
 
@@ -47,7 +52,7 @@ class _Asked(NamedTuple):
 class StoreCatalog(JavaProxy):
     """The tables of a store, for one session."""
 
-    interfaces = (f"{_CATALOG}.TableCatalog", f"{_CATALOG}.SupportsNamespaces")
+    interfaces = (f"{_CATALOG}.StagingTableCatalog", f"{_CATALOG}.SupportsNamespaces")
 
     def __init__(self, gateway: Gateway, store: CatalogStore, name: str) -> None:
         self.store = store
@@ -132,7 +137,35 @@ class StoreCatalog(JavaProxy):
         """Create a table with the columns of another."""
         return self._create(identifier, info)
 
+    @answering
+    def stageCreate(self, identifier: Any, *given: Any) -> Any:
+        """Return a table that will be created with its rows."""
+        return self._stage(identifier, given[0], replace=False)
+
+    @answering
+    def stageReplace(self, identifier: Any, *given: Any) -> Any:
+        """Return a table that will take the place of another, which must be there."""
+        self._load(identifier)
+        return self._stage(identifier, given[0], replace=True)
+
+    @answering
+    def stageCreateOrReplace(self, identifier: Any, *given: Any) -> Any:
+        """Return a table that will take the place of another, if there is one."""
+        return self._stage(identifier, given[0], replace=True)
+
+    def _stage(self, identifier: Any, info: Any, *, replace: bool) -> StagedTable:
+        name = self._checked(identifier)
+        schema, _, properties = _definition(info)
+        create = self._creator(name, info, replace=replace)
+        return StagedTable(self._gateway, name, json.dumps(schema), properties, create)
+
     def _create(self, identifier: Any, info: Any) -> CatalogTable:
+        return self._entry(self._creator(self._checked(identifier), info)(None))
+
+    def _creator(
+        self, name: str, info: Any, *, replace: bool = False
+    ) -> Callable[[DataFrame | None], StoredTable]:
+        """Return what creates a table, with rows if it is given any; what cannot be is refused at once."""
         schema, partitions, properties = _definition(info)
         if properties.get("location", "").removeprefix("file:").endswith(self.store.location):
             del properties["location"]  # as SHOW CREATE TABLE says it
@@ -145,15 +178,26 @@ class StoreCatalog(JavaProxy):
                     "PARTITIONED BY out, or say CLUSTER BY (…)"
                 )
             options["cluster_by"] = [format_path(tuple(it.fieldNames())) for it in transform.references()]
-        table = self.store.create_table(
-            self._checked(identifier),
-            as_schema(json.dumps(schema)),
-            order_by=definition.order_by,
-            key=definition.key,
-            options=options,
-            comments=definition.comments,
-        )
-        return self._entry(table)
+        columns = as_schema(json.dumps(schema))
+
+        def create(data: DataFrame | None) -> StoredTable:
+            return self.store.create_table(
+                name,
+                columns,
+                order_by=definition.order_by,
+                key=definition.key,
+                options=options,
+                comments=definition.comments,
+                data=data,
+                replace=replace,
+            )
+
+        return create
+
+    @answering
+    def supportedCustomMetrics(self) -> Any:
+        """Return the metrics of writes: none."""
+        return self._gateway.array(self._gateway.jvm.org.apache.spark.sql.connector.metric.CustomMetric, ())
 
     def useNullableQuerySchema(self) -> bool:
         """Let the columns of CREATE TABLE AS be nullable, whatever the query says."""

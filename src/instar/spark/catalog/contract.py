@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from instar.state import ConfigValue, TableState
     from instar.table.log.history import CommitInfo
 
-__all__ = ["CatalogStore", "StoredTable"]
+__all__ = ["CatalogStore", "StoredTable", "WritableTable"]
 
 
 class Readable(Protocol):
@@ -24,12 +24,22 @@ class Readable(Protocol):
         """Return them as a frame."""
 
 
-class StoredTable(Protocol):
-    """One table."""
+class WritableTable(Protocol):
+    """What takes rows: a table, or one that is about to be created."""
 
     @property
     def name(self) -> str:
         """Its name."""
+
+    def append(self, data: DataFrame) -> Any:  # noqa: ANN401 -- what it came to, here and below
+        """Add rows."""
+
+    def overwrite(self, data: DataFrame, where: str | None = None) -> Any:  # noqa: ANN401
+        """Put rows in the place of those for which a condition is true, or of all."""
+
+
+class StoredTable(WritableTable, Protocol):
+    """One table."""
 
     @property
     def state(self) -> TableState:
@@ -41,12 +51,6 @@ class StoredTable(Protocol):
 
     def snapshot(self, as_of: datetime | None = None, *, version: int | None = None) -> Readable:
         """Return the rows as of a time or a version."""
-
-    def append(self, data: DataFrame) -> Any:  # noqa: ANN401 -- what it came to, here and below
-        """Add rows."""
-
-    def overwrite(self, data: DataFrame, where: str | None = None) -> Any:  # noqa: ANN401
-        """Put rows in the place of those for which a condition is true, or of all."""
 
     def delete(self, where: str, spark: SparkSession | None = None) -> Any:  # noqa: ANN401
         """Retract the rows for which a condition is true."""
@@ -83,7 +87,7 @@ class CatalogStore(Protocol):
     def tables(self, prefix: str = "") -> list[str]:
         """Return the names of the tables."""
 
-    def create_table(
+    def create_table(  # noqa: PLR0913 -- as `Store` has it
         self,
         name: str,
         schema: SchemaLike,
@@ -93,8 +97,10 @@ class CatalogStore(Protocol):
         cluster_by: Sequence[str] = (),
         options: Mapping[str, ConfigValue | Sequence[str]] | None = None,
         comments: Mapping[str | None, str] | None = None,
+        data: DataFrame | None = None,
+        replace: bool = False,
     ) -> StoredTable:
-        """Create a table."""
+        """Create a table, perhaps with rows, and perhaps in the place of another."""
 
     def drop_table(self, name: str) -> None:
         """End a table."""

@@ -15,6 +15,7 @@ from instar.errors import UsageError
 from instar.spark.catalog.catalog import StoreCatalog
 from instar.spark.catalog.listing import say_name
 from instar.spark.catalog.proxies import why_not
+from instar.spark.catalog.staging import StagedTable
 from instar.spark.catalog.tables import CatalogTable, TableInsert, TableRead, TableWrite, TableWriter
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.relay import install as install_relay
@@ -29,7 +30,15 @@ __all__ = ["CATALOG", "find_catalog", "make_catalog", "why_no_catalog"]
 
 CATALOG: Final = "instar"
 """What a catalog is called unless told otherwise."""
-_PROXIES: Final = (StoreCatalog, CatalogTable, TableRead, TableWriter, TableWrite, TableInsert)
+_PROXIES: Final = (
+    StoreCatalog,
+    CatalogTable,
+    StagedTable,
+    TableRead,
+    TableWriter,
+    TableWrite,
+    TableInsert,
+)
 
 _made: WeakKeyDictionary[SparkSession, dict[str, StoreCatalog]] = WeakKeyDictionary()
 

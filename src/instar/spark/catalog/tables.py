@@ -17,10 +17,12 @@ from instar.spark.catalog.properties import schema_text, table_properties
 from instar.spark.catalog.proxies import JavaProxy, answering
 
 if TYPE_CHECKING:
-    from instar.spark.catalog.contract import StoredTable
+    from collections.abc import Mapping
+
+    from instar.spark.catalog.contract import StoredTable, WritableTable
     from instar.spark.native.gateway import Gateway
 
-__all__ = ["CatalogTable", "TableInsert", "TableRead", "TableWrite", "TableWriter"]
+__all__ = ["CatalogTable", "TableInsert", "TableRead", "TableWrite", "TableWriter", "WrittenTable"]
 
 _SQL = "org.apache.spark.sql"
 _CONNECTOR = f"{_SQL}.connector"
@@ -29,7 +31,7 @@ _CONNECTOR = f"{_SQL}.connector"
 class _Measured(JavaProxy):
     """Something that Spark asks for metrics, of which it has none."""
 
-    def __init__(self, gateway: Gateway, table: StoredTable) -> None:
+    def __init__(self, gateway: Gateway, table: WritableTable) -> None:
         self._gateway = gateway
         self._table = table
 
@@ -44,43 +46,25 @@ class _Measured(JavaProxy):
         )
 
 
-class CatalogTable(_Measured):
-    """A table to describe, to write to and to delete from."""
-
-    interfaces = (
-        f"{_CONNECTOR}.catalog.SupportsRead",
-        f"{_CONNECTOR}.catalog.SupportsWrite",
-        f"{_CONNECTOR}.catalog.SupportsDeleteV2",
-    )
-
-    def __init__(self, gateway: Gateway, table: StoredTable, location: str) -> None:
-        super().__init__(gateway, table)
-        self._state = table.state
-        self._location = location
-
-    def name(self) -> str:
-        """Return the name."""
-        return self._table.name
-
-    def id(self) -> str:
-        """Return what tells it from another table that has its name later."""
-        return self._state.table_id
-
-    def version(self) -> str:
-        """Return the version that was loaded."""
-        return str(self._state.seqno)
+class WrittenTable(_Measured):
+    """A table that rows can be written to."""
 
     @answering
     def schema(self) -> Any:
         """Return the columns as a Spark schema."""
-        return self._gateway.schema(schema_text(self._state))
+        return self._schema()
 
     @answering
     def columns(self) -> Any:
         """Return the columns."""
         util = self._gateway.jvm.org.apache.spark.sql.connector.catalog.CatalogV2Util
         keep_ids = getattr(util, "structTypeToV2Columns$default$2")()
-        return util.structTypeToV2Columns(self._gateway.schema(schema_text(self._state)), keep_ids)
+        return util.structTypeToV2Columns(self._schema(), keep_ids)
+
+    @answering
+    def properties(self) -> Any:
+        """Return what is said of the table beside its columns."""
+        return self._gateway.java_map(self._properties())
 
     @answering
     def partitioning(self) -> Any:
@@ -95,14 +79,6 @@ class CatalogTable(_Measured):
         )
 
     @answering
-    def properties(self) -> Any:
-        """Return the options, and where the table is."""
-        found = self._gateway.jvm.java.util.HashMap()
-        for name, value in table_properties(self._state, self._location).items():
-            found.put(name, value)
-        return found
-
-    @answering
     def capabilities(self) -> Any:
         """Say what commands can do with it."""
         known = self._gateway.jvm.org.apache.spark.sql.connector.catalog.TableCapability
@@ -111,14 +87,50 @@ class CatalogTable(_Measured):
         )
 
     @answering
-    def newScanBuilder(self, _options: Any) -> Any:
-        """Return what says of a table that a command changes how large it is: nothing."""
-        return TableRead(self._gateway, self._table)
-
-    @answering
     def newWriteBuilder(self, _info: Any) -> Any:
         """Begin to write rows."""
         return TableWriter(self._gateway, self._table)
+
+    def name(self) -> str:
+        """Return the name."""
+        return self._table.name
+
+    toString = name
+
+    def _schema(self) -> Any:
+        raise NotImplementedError
+
+    def _properties(self) -> Mapping[str, str]:
+        raise NotImplementedError
+
+
+class CatalogTable(WrittenTable):
+    """A table to describe, to write to and to delete from."""
+
+    interfaces = (
+        f"{_CONNECTOR}.catalog.SupportsRead",
+        f"{_CONNECTOR}.catalog.SupportsWrite",
+        f"{_CONNECTOR}.catalog.SupportsDeleteV2",
+    )
+    _table: StoredTable
+
+    def __init__(self, gateway: Gateway, table: StoredTable, location: str) -> None:
+        super().__init__(gateway, table)
+        self._state = table.state
+        self._location = location
+
+    def id(self) -> str:
+        """Return what tells it from another table that has its name later."""
+        return self._state.table_id
+
+    def version(self) -> str:
+        """Return the version that was loaded."""
+        return str(self._state.seqno)
+
+    @answering
+    def newScanBuilder(self, _options: Any) -> Any:
+        """Return what says of a table that a command changes how large it is: nothing."""
+        return TableRead(self._gateway, self._table)
 
     @answering
     def canDeleteWhere(self, predicates: Any) -> bool:
@@ -142,15 +154,18 @@ class CatalogTable(_Measured):
         self._table.delete(EVERYTHING)
         return True
 
-    def toString(self) -> str:
-        """Name the table."""
-        return self._table.name
+    def _schema(self) -> Any:
+        return self._gateway.schema(schema_text(self._state))
+
+    def _properties(self) -> Mapping[str, str]:
+        return table_properties(self._state, self._location)
 
 
 class TableRead(_Measured):
     """A scan that never runs: Spark asks for one of a table that it deletes from."""
 
     interfaces = (f"{_CONNECTOR}.read.ScanBuilder", f"{_CONNECTOR}.read.Scan")
+    _table: StoredTable
 
     def build(self) -> Any:
         """Return the scan."""
@@ -184,7 +199,7 @@ class TableWriter(_Measured):
 
     interfaces = (f"{_CONNECTOR}.write.SupportsOverwriteV2",)
 
-    def __init__(self, gateway: Gateway, table: StoredTable) -> None:
+    def __init__(self, gateway: Gateway, table: WritableTable) -> None:
         super().__init__(gateway, table)
         self._overwrites = False
         self._where: str | None = None
@@ -228,7 +243,9 @@ class TableWrite(_Measured):
 
     interfaces = (f"{_CONNECTOR}.write.V1Write",)
 
-    def __init__(self, gateway: Gateway, table: StoredTable, *, overwrites: bool, where: str | None) -> None:
+    def __init__(
+        self, gateway: Gateway, table: WritableTable, *, overwrites: bool, where: str | None
+    ) -> None:
         super().__init__(gateway, table)
         self._overwrites = overwrites
         self._where = where
@@ -257,7 +274,9 @@ class TableInsert(JavaProxy):
 
     interfaces = (f"{_SQL}.sources.InsertableRelation",)
 
-    def __init__(self, gateway: Gateway, table: StoredTable, *, overwrites: bool, where: str | None) -> None:
+    def __init__(
+        self, gateway: Gateway, table: WritableTable, *, overwrites: bool, where: str | None
+    ) -> None:
         self._gateway = gateway
         self._table = table
         self._overwrites = overwrites

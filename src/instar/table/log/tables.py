@@ -5,6 +5,7 @@ none, the log may have a pointer to a second one, which counts if the table ther
 is one commit to the table's own log, and nothing of it moves. Two commits before that make sure that nobody
 takes the name meanwhile: the table records its next name, then the name points at it. A caller that
 finds a pointer to a table that has not taken the name yet may cancel that, and take the name.
+A table that replaces another begins in the log of that one, with one commit, so that the name always has one.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from __future__ import annotations
 import unicodedata
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
-from msgspec.structs import replace
+from msgspec.structs import replace as replace_struct
 
 from instar.errors import (
     ConflictError,
@@ -35,6 +36,7 @@ from instar.state.commands import (
     drop,
     end_rename,
     resolve_columns,
+    supplant,
     undrop,
 )
 from instar.state.comments import resolve_comments
@@ -47,15 +49,19 @@ if TYPE_CHECKING:
     from instar.errors import InstarError
     from instar.schema import SchemaLike
     from instar.state import ConfigValue, Step, TableState
-    from instar.table.log.table_log import Decide
+    from instar.table.log.table_log import Committed, Decide
     from instar.table.services import Services
 
 __all__ = [
     "INTERNAL",
     "UNREADABLE",
+    "Beginning",
+    "begin_empty",
     "begin_table",
+    "begin_with",
     "check_table_name",
     "create_table",
+    "define_table",
     "drop_table",
     "find_log",
     "find_tables",
@@ -74,6 +80,8 @@ INTERNAL: Final = "@"
 _ELSEWHERE: Final = "@tables/"
 """What the keys of logs begin with whose tables have a name that another table had first."""
 _READERS: Final = 16
+_ATTEMPTS: Final = 10
+"""How often a table is replaced at most, while others create and drop it."""
 _UNSEEN: Final = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
 """Categories of characters that control, format or separate, and show nothing of their own."""
 
@@ -108,22 +116,58 @@ def create_table(
     comments: Mapping[str | None, str] | None = None,
 ) -> TableLog:
     """Create a table, in one commit."""
+    step = define_table(
+        services, name, schema, order_by=order_by, key=key, options=options, comments=comments
+    )
+    return begin_empty(services, name, step)
+
+
+def begin_empty(services: Services, name: str, step: Created, *, replace: bool = False) -> TableLog:
+    """Create a table by the step that says what it is; with `replace`, in the place of one of this name."""
+    begin = begin_with(name, step, replace=replace)
+    return begin_table(services, name, step.table_id, begin, replace=replace).log
+
+
+def define_table(
+    services: Services,
+    name: str,
+    schema: SchemaLike,
+    *,
+    order_by: Sequence[str] = (),
+    key: Sequence[str] = (),
+    options: Mapping[str, ConfigValue | Sequence[str]] | None = None,
+    comments: Mapping[str | None, str] | None = None,
+) -> Created:
+    """Return the step that creates a table, if there can be such a table."""
     check_table_name(name)
     given = as_schema(schema)
     first = Schema(number_fields(given.fields))
     config = {**resolve_columns(first, options or {}), **resolve_comments(first, dict(comments or {}))}
     chosen = {name: value for name, value in config.items() if value is not None}
     step = Created(services.new_id(), first, column_ids(first, order_by), column_ids(first, key), chosen)
+    (checked,) = create(None, name, step)
+    return checked
+
+
+def begin_with(name: str, step: Created, *, replace: bool = False) -> Callable[[TableLog], Decide]:
+    """Return how a table begins in a log with the step that creates it."""
 
     def decide(log: TableLog) -> Decide:
-        own = step if log.key == name else replace(step, name=name)
-        return lambda state: create(state, name, own)
+        own = step if log.key == name else replace_struct(step, name=name)
+        return lambda state: (supplant if replace else create)(state, name, own)
 
-    return begin_table(services, name, step.table_id, decide)
+    return decide
 
 
 class _NameInUseError(Exception):
     """The log of this name belongs to a table that has another name now, and exists or may come back."""
+
+
+class Beginning(NamedTuple):
+    """A table that has begun: its log, and its first commit."""
+
+    log: TableLog
+    committed: Committed
 
 
 def begin_table(
@@ -132,8 +176,53 @@ def begin_table(
     table_id: str,
     decide: Callable[[TableLog], Decide],
     commit_id: str | None = None,
-) -> TableLog:
-    """Make the first commit of a table whose name is free: in the log of the name, or else in another."""
+    *,
+    replace: bool = False,
+) -> Beginning:
+    """Make the first commit of a table whose name is free, or with `replace`, of one that takes its place."""
+    for _ in range(_ATTEMPTS):
+        begun = _begin_in_place(services, name, decide, commit_id) if replace else None
+        if begun is not None:
+            return begun
+        try:
+            return _begin_free(services, name, table_id, decide, commit_id)
+        except TableExistsError:
+            if not replace:
+                raise
+    raise ConflictError(
+        f"cannot replace `{name}`: others created, dropped or renamed it each of {_ATTEMPTS} times. "
+        "Nothing was done; try again."
+    )
+
+
+def _begin_in_place(
+    services: Services, name: str, decide: Callable[[TableLog], Decide], commit_id: str | None
+) -> Beginning | None:
+    """Begin a table in the log of the one that has its name, which ends by that; None if there is none."""
+    log, state = find_log(services, name)
+    if state is None or not state.is_at(name):
+        return None
+    begin = decide(log)
+
+    def in_its_place(state: TableState | None) -> tuple[Step, ...]:
+        if state is None or not state.is_at(name):
+            raise _NameInUseError(f"the table `{name}` is no longer in its log")
+        return begin(state)
+
+    try:
+        return Beginning(log, log.commit(in_its_place, commit_id))
+    except _NameInUseError:
+        return None
+
+
+def _begin_free(
+    services: Services,
+    name: str,
+    table_id: str,
+    decide: Callable[[TableLog], Decide],
+    commit_id: str | None,
+) -> Beginning:
+    """Begin a table whose name is free: in the log of the name, or else in another."""
     log = TableLog(services, name)
     begin = decide(log)
 
@@ -143,20 +232,16 @@ def begin_table(
             raise _NameInUseError(f"the log of `{name}` is in use")
         return begin(state)
 
-    try:
-        log.commit(in_own_log, commit_id)
-    except _NameInUseError:
-        pass
-    else:
-        return log
+    with suppress(_NameInUseError):
+        return Beginning(log, log.commit(in_own_log, commit_id))
     elsewhere = TableLog(services, name, _ELSEWHERE + table_id)
-    elsewhere.commit(decide(elsewhere), commit_id)
+    committed = elsewhere.commit(decide(elsewhere), commit_id)
     try:
         _point(services, name, elsewhere.key)
     except TableExistsError:
         elsewhere.commit(lambda state: drop(elsewhere.check_exists(state)))
         raise
-    return elsewhere
+    return Beginning(elsewhere, committed)
 
 
 def open_log(services: Services, name: str) -> TableLog:

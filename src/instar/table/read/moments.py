@@ -106,7 +106,14 @@ def _time_of_version(services: Services, log: TableLog, state: TableState, versi
         start = max(0, end - _WINDOW + 1)
         window = [entry for entry in log.entries(start) if start <= entry.seqno <= end]
         for entry in reversed(window):
-            time = _written_at(entry, state)
+            if entry.commit.table_id != state.table_id:
+                if entry.seqno == version:
+                    raise UsageError(
+                        f"version {version} is of another table, which was called `{state.name}` before this "
+                        f"one: `instar log {state.name}` lists the versions of this one"
+                    )
+                return -1
+            time = _written_at(entry)
             if time is not None:
                 return time
             if any(isinstance(step, Created) for step in entry.commit.steps):
@@ -118,9 +125,7 @@ def _time_of_version(services: Services, log: TableLog, state: TableState, versi
     return next((line.ts for line in archived if line.ts is not None), -1)
 
 
-def _written_at(entry: Entry, state: TableState) -> int | None:
-    if entry.commit.table_id != state.table_id:
-        return None
+def _written_at(entry: Entry) -> int | None:
     uppers = [step.batch.upper for step in entry.commit.steps if isinstance(step, Appended)]
     uppers += [step.upper for step in entry.commit.steps if isinstance(step, Cloned)]
     return max(uppers) - 1 if uppers else None

@@ -53,7 +53,7 @@ def clone_table(services: Services, log: TableLog, name: str) -> TableLog:
             _tell(services, state, CloneNote(clone_id, own.key))
             return lambda before: _begin(services, state, before, cloned)
 
-        return begin_table(services, name, clone_id, decide, commit_id)
+        return begin_table(services, name, clone_id, decide, commit_id).log
 
 
 def _tell(services: Services, state: TableState, note: CloneNote) -> None:
