@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from instar.api.display import store_html
 from instar.api.evolver import Evolver
@@ -242,19 +242,23 @@ class Store:
         services = self._found()
         return Table(services, rename_table(services, name, new_name))
 
-    def sql(self, spark: SparkSession, text: str) -> DataFrame:
+    def sql(
+        self, spark: SparkSession, text: str, args: dict[str, Any] | list[Any] | None = None
+    ) -> DataFrame:
         """Run one statement of SQL over the tables of the store, by their names alone.
 
         `store.sql(spark, "update events set amount = 0 where amount < 0")`
 
         It runs all statements of the catalog that `instar.register` adds, and some that Spark does not pass
         to catalogs: `UPDATE`, `MERGE INTO`, `DELETE` with any condition, and `DESCRIBE HISTORY`; see
-        docs/sql.md. Statements that change rows return the new version and its number of updates. While a
-        statement is analysed, the store is the current catalog of the session.
+        docs/sql.md. Statements that change rows return the new version and its number of updates, and
+        `EXPLAIN` says what they would touch. `args` are values of parameters, as for `spark.sql`: a dict for
+        `:name`, or a list for `?`. While a statement is analysed, the store is the current catalog of the
+        session.
         """
         from instar.spark import run_sql  # noqa: PLC0415 -- only who needs Spark loads it
 
-        return run_sql(spark, self, text)
+        return run_sql(spark, self, text, args)
 
     def maintenance(self, *, grace_ms: int = GRACE_MS, spark: SparkSession | None = None) -> Maintenance:
         """Return the maintenance of all tables: `store.maintenance().run_once()`.

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from instar.schema import Schema, SchemaLike, SchemaUpdate
     from instar.state import ConfigValue, TableState
     from instar.table.log.history import CommitInfo
+    from instar.table.read.report import ScanReport
 
 __all__ = ["CatalogStore", "StoredTable", "WritableTable"]
 
@@ -62,6 +63,9 @@ class StoredTable(WritableTable, Protocol):
 
     def merge(self, data: DataFrame, on: Sequence[str]) -> Any:  # noqa: ANN401
         """Begin to merge data."""
+
+    def explain(self, where: str) -> ScanReport:
+        """Report which parts a condition needs."""
 
     def history(self, limit: int | None = None) -> Sequence[CommitInfo]:
         """Return who committed what."""

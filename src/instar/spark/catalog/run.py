@@ -15,9 +15,12 @@ from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 from instar.errors import TableNotFoundError, UsageError
 from instar.schema.paths import quote_name
+from instar.spark.catalog.explaining import explain_change
 from instar.spark.catalog.install import CATALOG, find_catalog, make_catalog
+from instar.spark.catalog.parameters import check_arguments
 from instar.spark.catalog.statements import (
     DeleteStatement,
+    ExplainStatement,
     HistoryStatement,
     MergeStatement,
     UpdateStatement,
@@ -32,7 +35,8 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.spark.catalog.contract import CatalogStore, StoredTable
-    from instar.spark.catalog.statements import SameColumns, Statement
+    from instar.spark.catalog.parameters import Arguments
+    from instar.spark.catalog.statements import RowStatement, SameColumns, Statement
 
 __all__ = ["run_sql", "use_catalog"]
 
@@ -40,9 +44,10 @@ _HISTORY: Final = "version long, timestamp timestamp, by string, operation strin
 _locks: WeakKeyDictionary[SparkSession, threading.RLock] = WeakKeyDictionary()
 
 
-def run_sql(spark: SparkSession, store: CatalogStore, text: str) -> DataFrame:
-    """Run one statement over the tables of a store."""
-    statement = parse_statement(text)
+def run_sql(spark: SparkSession, store: CatalogStore, text: str, args: Arguments | None = None) -> DataFrame:
+    """Run one statement over the tables of a store; `args` are the values of its parameters."""
+    check_arguments(args)
+    statement = parse_statement(text, args, escapes=lambda: _escapes(spark))
     table = None if statement is None else _find(spark, store, statement.table)
     if statement is not None and table is not None:
         return _run(spark, store, statement, table)
@@ -54,7 +59,12 @@ def run_sql(spark: SparkSession, store: CatalogStore, text: str) -> DataFrame:
             "and writes with the format 'instar': all else needs a session with a JVM of its own"
         )
     with _current(spark, store, keep=text.lstrip().upper().startswith("USE")):
-        return spark.sql(text)
+        return spark.sql(text) if args is None else spark.sql(text, args)
+
+
+def _escapes(spark: SparkSession) -> bool:
+    """Whether a backslash in a text escapes what follows, as it does unless a session says otherwise."""
+    return not _has_jvm(spark) or spark.conf.get("spark.sql.parser.escapedStringLiterals") != "true"
 
 
 def use_catalog(spark: SparkSession, store: CatalogStore) -> str:
@@ -113,6 +123,8 @@ def _run(spark: SparkSession, store: CatalogStore, statement: Statement, table: 
         found = table.history(statement.limit)
         lines = [(it.seqno, it.at, it.by, it.what, it.schema_id, it.commit_id) for it in found]
         return spark.createDataFrame(lines, _HISTORY)
+    if isinstance(statement, ExplainStatement):
+        return spark.createDataFrame([(explain_change(statement.statement, table),)], "plan string")
     with nullcontext() if session is None else _current(spark, store):
         commit = _change(session, statement, table)
     return spark.sql(f"SELECT {commit.seqno}L AS version, {commit.rows}L AS updates")
@@ -120,7 +132,7 @@ def _run(spark: SparkSession, store: CatalogStore, statement: Statement, table: 
 
 def _change(
     spark: SparkSession | None,
-    statement: UpdateStatement | DeleteStatement | MergeStatement,
+    statement: RowStatement,
     table: StoredTable,
 ) -> Any:  # noqa: ANN401 -- a commit
     """Change rows; without a session that has a JVM, in this process."""

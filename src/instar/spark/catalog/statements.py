@@ -14,17 +14,22 @@ from sqlglot.errors import TokenError
 
 from instar.errors import UsageError
 from instar.schema.paths import format_path
+from instar.spark.catalog.parameters import bind
 from instar.table.write.merge import SOURCE, TARGET, Clause, When
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from sqlglot import Token
 
+    from instar.spark.catalog.parameters import Arguments
+
 __all__ = [
     "DeleteStatement",
+    "ExplainStatement",
     "HistoryStatement",
     "MergeStatement",
+    "RowStatement",
     "SameColumns",
     "Statement",
     "UpdateStatement",
@@ -75,7 +80,21 @@ class HistoryStatement(NamedTuple):
     limit: int | None
 
 
-Statement = UpdateStatement | DeleteStatement | MergeStatement | HistoryStatement
+RowStatement = UpdateStatement | DeleteStatement | MergeStatement
+
+
+class ExplainStatement(NamedTuple):
+    """`EXPLAIN` before a statement that changes rows."""
+
+    statement: RowStatement
+
+    @property
+    def table(self) -> Name:
+        """The table that would be changed."""
+        return self.statement.table
+
+
+Statement = RowStatement | HistoryStatement | ExplainStatement
 
 _OPENING: Final = frozenset([TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L_BRACE])
 _CLOSING: Final = frozenset([TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE])
@@ -84,32 +103,50 @@ _EXPLAINED: Final = frozenset(["EXTENDED", "CODEGEN", "COST", "FORMATTED"])
 _EQUAL: Final = {"=": False, "==": False, "<=>": True}
 
 
-def parse_statement(text: str) -> Statement | None:
-    """Read a statement that is ours to run, or return None if it is for Spark."""
+def parse_statement(
+    text: str, args: Arguments | None = None, *, escapes: Callable[[], bool] = lambda: True
+) -> Statement | None:
+    """Read a statement that is ours to run, or return None if it is for Spark.
+
+    `args` are the values of its parameters, and `escapes` says whether backslashes in texts escape.
+    """
+    explains, text = _explained(text)
     try:
         reader = _Reader(text)
     except TokenError:
         return None  # Spark says what is wrong with it
-    if reader.accept("UPDATE"):
-        return _update(reader)
-    if reader.accept("DELETE", "FROM"):
-        return _delete(reader)
-    if reader.accept("MERGE", "INTO"):
-        return _merge(reader)
-    if reader.accept("DESCRIBE", "HISTORY") or reader.accept("DESC", "HISTORY"):
+    kind = next((words for words in _OURS if reader.accept(*words)), None)
+    if kind is None or (explains and kind in _HISTORY):
+        return None
+    if args is not None:
+        reader = _Reader(bind(text, reader.tokens, args, escapes=escapes()))
+        reader.expect(*kind)
+    if kind in _HISTORY:
         return _history(reader)
-    return None
+    statement = _CHANGES[kind](reader)
+    return ExplainStatement(statement) if explains else statement
 
 
 def is_merge(text: str) -> bool:
     """Whether a statement is a merge, or explains one."""
     try:
-        reader = _Reader(text)
+        return _Reader(_explained(text)[1]).accept("MERGE")
     except TokenError:
         return False
-    if reader.accept("EXPLAIN") and reader.word() in _EXPLAINED:
-        reader.at += 1
-    return reader.accept("MERGE")
+
+
+def _explained(text: str) -> tuple[bool, str]:
+    """Return whether a statement explains another, and the other, or else the statement itself."""
+    try:
+        command = next(iter(Spark().tokenize(text)), None)
+        if command is None or command.text.upper() != "EXPLAIN" or command.token_type in _TEXTS:
+            return False, text
+        rest = text[command.end + 1 :]  # which is one token for sqlglot
+        mode = next(iter(Spark().tokenize(rest)), None)
+    except TokenError:
+        return False, text
+    in_mode = mode is not None and mode.text.upper() in _EXPLAINED
+    return True, rest[mode.end + 1 :] if in_mode and mode is not None else rest
 
 
 def split_statements(text: str) -> list[str]:
@@ -165,6 +202,20 @@ class _Reader:
         """Raise unless this is the end."""
         if self.at < len(self.tokens):
             raise self.unexpected("the end")
+
+    def table(self) -> Name:
+        """Read the name of a table, perhaps given as `IDENTIFIER('…')`."""
+        if not self.accept("IDENTIFIER", "("):
+            return self.name()
+        token = self.tokens[self.at] if self.at < len(self.tokens) else None
+        if token is None or token.token_type is not TokenType.STRING:
+            raise self.unexpected("a name in quotes")
+        self.at += 1
+        self.expect(")")
+        inner = _Reader(token.text)
+        name = inner.name()
+        inner.end()
+        return name
 
     def name(self) -> Name:
         """Read a name with dots in it."""
@@ -258,7 +309,7 @@ def _called(table: Name, alias: str | None, new: str) -> dict[Name, str]:
 
 
 def _update(reader: _Reader) -> UpdateStatement:
-    table = reader.name()
+    table = reader.table()
     names = _called(table, reader.alias("SET"), "")
     reader.expect("SET")
     values = _settings(reader, names, names)
@@ -268,7 +319,7 @@ def _update(reader: _Reader) -> UpdateStatement:
 
 
 def _delete(reader: _Reader) -> DeleteStatement:
-    table = reader.name()
+    table = reader.table()
     names = _called(table, reader.alias("WHERE"), "")
     where = reader.written(reader.until(), names) if reader.accept("WHERE") else None
     reader.end()
@@ -276,7 +327,7 @@ def _delete(reader: _Reader) -> DeleteStatement:
 
 
 def _history(reader: _Reader) -> HistoryStatement:
-    table = reader.name()
+    table = reader.table()
     limit = None
     if reader.accept("LIMIT"):
         number = reader.word()
@@ -307,7 +358,7 @@ def _settings(reader: _Reader, targets: Mapping[Name, str], names: Mapping[Name,
 
 
 def _merge(reader: _Reader) -> MergeStatement:
-    table = reader.name()
+    table = reader.table()
     target = _called(table, reader.alias("USING"), TARGET)
     reader.expect("USING")
     source_tokens = reader.until("AS", "ON") if reader.word() == "(" else None
@@ -417,3 +468,12 @@ def _inserted(reader: _Reader, names: Mapping[Name, str]) -> dict[str, str]:
     if len(values) != len(columns):
         raise UsageError(f"{len(columns)} columns cannot be inserted with {len(values)} values")
     return dict(zip(columns, values, strict=True))
+
+
+_HISTORY: Final = frozenset([("DESCRIBE", "HISTORY"), ("DESC", "HISTORY")])
+_CHANGES: Final[Mapping[Name, Callable[[_Reader], RowStatement]]] = {
+    ("UPDATE",): _update,
+    ("DELETE", "FROM"): _delete,
+    ("MERGE", "INTO"): _merge,
+}
+_OURS: Final = (*_CHANGES, *_HISTORY)
