@@ -46,6 +46,8 @@ __all__ = ["GRACE_MS", "TableUpkeep", "rewriter"]
 
 GRACE_MS: Final = 24 * 60 * 60 * 1000
 """The default grace period of a vacuum: it keeps everything younger than a day."""
+_REMOTE_LANES: Final = 4
+"""How many jobs a client of Spark Connect runs at once."""
 
 
 @checked_methods
@@ -234,4 +236,5 @@ def rewriter(spark: SparkSession | None) -> tuple[Callable[[Work], Iterable[Outp
         return rewrite_parts, 1
     from instar.spark import rewrite_on  # noqa: PLC0415 -- only who needs Spark loads it
 
-    return rewrite_on(spark), spark.sparkContext.defaultParallelism
+    is_remote = getattr(spark, "_sc", None) is None  # a client of Spark Connect, which knows no cores
+    return rewrite_on(spark), _REMOTE_LANES if is_remote else spark.sparkContext.defaultParallelism

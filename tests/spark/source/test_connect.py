@@ -43,8 +43,13 @@ def test_a_client_reads_with_a_condition_and_columns(seen: dict[str, dict[str, A
 
 
 def test_a_client_writes_in_one_commit(seen: dict[str, dict[str, Any]]) -> None:
-    """A token makes writing again do nothing; a client's frame can also be appended."""
-    assert seen["write"] == {"appended": 1, "keys": [1, 2, 3, 4, 5, 6]}
+    """A token makes writing again do nothing; a client's frame can also be appended, or begin a table."""
+    assert seen["write"] == {
+        "appended": 1,
+        "keys": [1, 2, 3, 4, 5, 6],
+        "compacted": 1,
+        "made": [0, 1, 2, 3, 4],
+    }
 
 
 def test_a_client_streams_exactly_once(seen: dict[str, dict[str, Any]]) -> None:
@@ -77,6 +82,8 @@ ERRORS = {
     "fence in a stream": ("StreamingQueryException", FENCE),
     "table.read": ("UsageError", "this session is a Spark Connect client, which has no JVM at hand"),
     "register": ("UsageError", "this session is a Spark Connect client, which has no JVM at hand"),
+    "delete": ("UsageError", "in this process, without a session: table.delete(condition)"),
+    "merge": ("UsageError", "table.merge(frame.toArrow(), on=…)"),
 }
 
 

@@ -86,7 +86,14 @@ def write(client: Client) -> dict[str, object]:
         client.save("select 5 as k, 'v5' as v", token="five")
     appended = client.table.append(client.spark.sql("select 6 as k, 'v6' as v"))
     keys = client.table.snapshot().to_arrow().column("k").to_pylist()
-    return {"appended": appended.rows, "keys": sorted(keys)}
+    made = client.store.create_table("made", "id long", data=client.spark.range(3))
+    made.append(client.spark.range(3, 5))
+    return {
+        "appended": appended.rows,
+        "keys": sorted(keys),
+        "compacted": made.compact(client.spark, full=True).parts_after,
+        "made": sorted(made.to_arrow().column("id").to_pylist()),
+    }
 
 
 def stream(client: Client) -> dict[str, object]:
@@ -99,7 +106,7 @@ def stream(client: Client) -> dict[str, object]:
 
 def sql(client: Client) -> dict[str, object]:
     """Run the statements that need no JVM, and one that does."""
-    changed = client.store.sql(client.spark, "UPDATE copy SET k = k + 100 WHERE k = 1").collect()
+    changed = client.store.sql(client.spark, "UPDATE copy SET k = k + :n WHERE k = 1", {"n": 100}).collect()
     client.store.sql(client.spark, "DELETE FROM copy c WHERE c.k < 7")
     keys = client.store.table("copy").snapshot().to_arrow().column("k").to_pylist()
     history = client.store.sql(client.spark, "DESCRIBE HISTORY copy LIMIT 2").collect()
@@ -128,6 +135,8 @@ def fail(client: Client) -> dict[str, object]:
         "misfit": lambda: client.save("select cast(null as int) as k, 'x' as v"),
         "table.read": lambda: client.table.read(client.spark),
         "register": lambda: instar.register(client.spark, client.store),
+        "delete": lambda: client.table.delete("k = 1", client.spark),
+        "merge": lambda: client.table.merge(client.load(), on=["k"]).when_matched_delete().execute(),
     }
     found: dict[str, object] = {name: outcome(call) for name, call in refused.items()}
     client.table.evolve().widen_column("k", "bigint").commit()

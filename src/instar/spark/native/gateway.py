@@ -37,8 +37,9 @@ class Gateway:
         context = getattr(spark, "_sc", None)
         if context is None:
             raise UsageError(
-                "this session is a Spark Connect client, which has no JVM at hand: "
-                "read the table with spark.read.format('instar')"
+                "this session is a Spark Connect client, which has no JVM at hand: read tables with "
+                "spark.read.format('instar'), write with it or with table.append, and change rows in this "
+                "process, without a session: table.delete(condition), table.merge(frame.toArrow(), on=…)"
             )
         self.spark = spark
         self.py4j = context._gateway  # noqa: SLF001 -- PySpark has no public way to its JVM
