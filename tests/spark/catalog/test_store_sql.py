@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
+from pyspark.errors import AnalysisException
 
 import instar
 from instar.errors import ColumnNotFoundError, TableNotFoundError, UsageError
@@ -119,3 +120,34 @@ def test_history_is_described(store: Store, own: SparkSession) -> None:
     assert len(store.sql(own, "DESCRIBE HISTORY events LIMIT 1").collect()) == 1
     with pytest.raises(TableNotFoundError):
         store.sql(own, "DESCRIBE HISTORY nobody")
+
+
+def test_views_of_tables_are_out_of_the_way(store: Store, own: SparkSession) -> None:
+    """After `register`, a name still means the table: it takes rows, and has a past; views are there again.
+
+    A view that somebody else has made of that name is the one that is meant, as everywhere in Spark.
+    """
+    assert instar.register(own, store) == ["events"]
+    store.sql(own, "INSERT INTO events (id) VALUES (9)")
+    assert store.sql(own, "SELECT count(*) FROM events VERSION AS OF 1").collect() == [(4,)]
+    with pytest.raises(AnalysisException):
+        store.sql(own, "SELECT nothing FROM events")
+    assert own.sql("SELECT count(*) FROM events").collect() == [(5,)]
+    own.range(1).createOrReplaceTempView("events")
+    assert store.sql(own, "SELECT count(*) FROM events").collect() == [(1,)]
+    assert own.table("events").count() == 1
+
+
+def test_statements_that_others_have_are_named(store: Store, own: SparkSession) -> None:
+    """What there is instead is said; so is which table may be meant."""
+    for text, instead in (
+        ("optimize events", "table.compact"),
+        ("VACUUM events RETAIN 0 HOURS", "store.vacuum"),
+        ("RESTORE TABLE events TO VERSION AS OF 1", "table.restore"),
+        ("DESCRIBE DETAIL events", "DESCRIBE EXTENDED"),
+    ):
+        with pytest.raises(UsageError, match=instead):
+            store.sql(own, text)
+    for text in ("SELECT * FROM event", "DESCRIBE HISTORY event", "EXPLAIN DELETE FROM event"):
+        with pytest.raises(TableNotFoundError, match="Did you mean `events`"):
+            store.sql(own, text)

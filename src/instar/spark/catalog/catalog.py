@@ -98,7 +98,7 @@ class StoreCatalog(JavaProxy):
         if table is None:
             if (_READING in calling or _INSERTING in calling) and not len(identifier.namespace()):
                 # Spark would go on and look for files, because there is also a format of this name.
-                raise TableNotFoundError(str(identifier.name()))
+                self._load(identifier)
             return None
         is_read = _READING in calling
         if "UPDATE" in wanted.writes or (wanted.writes and is_merge(self._gateway.statement())):
@@ -283,10 +283,7 @@ class StoreCatalog(JavaProxy):
             return None
 
     def _load(self, identifier: Any) -> StoredTable:
-        found = self._find(identifier)
-        if found is None:
-            raise TableNotFoundError(str(identifier.name()))
-        return found
+        return self.store.table(self._checked(identifier))
 
     def _checked(self, identifier: Any) -> str:
         """Return the name that a table is to have."""

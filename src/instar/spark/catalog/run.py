@@ -24,9 +24,11 @@ from instar.spark.catalog.statements import (
     HistoryStatement,
     MergeStatement,
     UpdateStatement,
+    check_elsewhere,
     parse_statement,
 )
 from instar.spark.native.gateway import gateway_of
+from instar.spark.native.views import without_views
 from instar.table.write.merge import When
 
 if TYPE_CHECKING:
@@ -51,14 +53,20 @@ def run_sql(spark: SparkSession, store: CatalogStore, text: str, args: Arguments
     table = None if statement is None else _find(spark, store, statement.table)
     if statement is not None and table is not None:
         return _run(spark, store, statement, table)
-    if isinstance(statement, HistoryStatement):
-        raise TableNotFoundError(statement.table[-1])
+    if isinstance(statement, HistoryStatement) or (
+        isinstance(statement, ExplainStatement) and _is_own(spark, store, statement.table)
+    ):
+        store.table(statement.table[-1])  # which says that there is none
+    check_elsewhere(text)
     if not _has_jvm(spark):
         raise UsageError(
             "a client of Spark Connect runs UPDATE, DELETE and DESCRIBE HISTORY with store.sql, and reads "
             "and writes with the format 'instar': all else needs a session with a JVM of its own"
         )
-    with _current(spark, store, keep=text.lstrip().upper().startswith("USE")):
+    with (
+        _current(spark, store, keep=text.lstrip().upper().startswith("USE")),
+        without_views(spark, lambda name: name.lower() in text.lower() and _has(store, name)),
+    ):
         return spark.sql(text) if args is None else spark.sql(text, args)
 
 
@@ -106,14 +114,26 @@ def _has_jvm(spark: SparkSession) -> bool:
 
 def _find(spark: SparkSession, store: CatalogStore, name: tuple[str, ...]) -> StoredTable | None:
     """Return the table that a statement means, if it is one of the store."""
-    *catalog, table = name
-    own = find_catalog(spark, store) if _has_jvm(spark) else None
-    if catalog and [part.lower() for part in catalog] != [(own or CATALOG).lower()]:
+    if not _is_own(spark, store, name):
         return None
     try:
-        return store.table(table)
+        return store.table(name[-1])
     except TableNotFoundError:
         return None
+
+
+def _is_own(spark: SparkSession, store: CatalogStore, name: tuple[str, ...]) -> bool:
+    """Whether a name can only be that of a table of the store."""
+    own = find_catalog(spark, store) if _has_jvm(spark) else None
+    return len(name) == 1 or [part.lower() for part in name[:-1]] == [(own or CATALOG).lower()]
+
+
+def _has(store: CatalogStore, name: str) -> bool:
+    try:
+        store.table(name)
+    except TableNotFoundError:
+        return False
+    return True
 
 
 def _run(spark: SparkSession, store: CatalogStore, statement: Statement, table: StoredTable) -> DataFrame:

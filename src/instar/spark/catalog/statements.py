@@ -33,6 +33,7 @@ __all__ = [
     "SameColumns",
     "Statement",
     "UpdateStatement",
+    "check_elsewhere",
     "is_merge",
     "parse_statement",
     "split_statements",
@@ -100,6 +101,12 @@ _OPENING: Final = frozenset([TokenType.L_PAREN, TokenType.L_BRACKET, TokenType.L
 _CLOSING: Final = frozenset([TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R_BRACE])
 _TEXTS: Final = frozenset([TokenType.STRING, TokenType.IDENTIFIER])
 _EXPLAINED: Final = frozenset(["EXTENDED", "CODEGEN", "COST", "FORMATTED"])
+_ELSEWHERE: Final = {
+    ("OPTIMIZE",): "call table.compact(), or `instar compact`",
+    ("VACUUM",): "call table.vacuum() or store.vacuum(), or `instar vacuum`",
+    ("RESTORE",): "call table.restore(version=…), or `instar restore`",
+    ("DESCRIBE", "DETAIL"): "use DESCRIBE EXTENDED, or `instar describe`",
+}
 _EQUAL: Final = {"=": False, "==": False, "<=>": True}
 
 
@@ -125,6 +132,14 @@ def parse_statement(
         return _history(reader)
     statement = _CHANGES[kind](reader)
     return ExplainStatement(statement) if explains else statement
+
+
+def check_elsewhere(text: str) -> None:
+    """Raise if a statement is one that other table formats have, and say what there is here instead."""
+    words = tuple(text.upper().split(maxsplit=2)[:2])
+    instead = _ELSEWHERE.get(words[:1]) or _ELSEWHERE.get(words)
+    if instead is not None:
+        raise UsageError(f"there is no statement {' '.join(words)} here: {instead}")
 
 
 def is_merge(text: str) -> bool:

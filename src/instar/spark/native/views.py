@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import threading
 import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
-from weakref import WeakValueDictionary, ref
+from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
@@ -29,7 +30,7 @@ from instar.table.read.settle import settle
 from instar.table.read.snapshot import check_fence, plan_snapshot, resolve_reader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
@@ -42,7 +43,10 @@ if TYPE_CHECKING:
     from instar.table.log.pin import Pin
     from instar.table.read.snapshot import Reader, SnapshotPlan
 
-__all__ = ["following_frame", "make_view", "make_views"]
+__all__ = ["following_frame", "make_view", "make_views", "without_views"]
+
+_made: WeakKeyDictionary[SparkSession, dict[str, int | None]] = WeakKeyDictionary()
+"""The views of tables that each session has, and what tells them from others of their names."""
 
 
 class _Held(Keeper):
@@ -216,6 +220,7 @@ def make_views(spark: SparkSession, frames: Mapping[str, Callable[[SparkSession]
     for name, frame in frames.items():
         if name not in alike:
             make_view(name, frame(spark))
+            _made.setdefault(spark, {})[name] = _view_number(spark, name)
     if alike:
         warnings.warn(
             f"there are no views of {', '.join(sorted(alike))}: Spark does not tell these names apart unless "
@@ -228,6 +233,36 @@ def make_views(spark: SparkSession, frames: Mapping[str, Callable[[SparkSession]
 def make_view(name: str, frame: DataFrame) -> None:
     """Give a frame a name in SQL, whatever it is made of."""
     frame.createOrReplaceTempView(f"`{name.replace('`', '``')}`")
+
+
+@contextmanager
+def without_views(spark: SparkSession, wanted: Callable[[str], bool]) -> Iterator[None]:
+    """Let the views of tables that `make_views` made, and whose names are wanted, be out of the way.
+
+    A view that somebody has put in the place of one of them stays.
+    """
+    names = [name for name in _made.get(spark, {}) if wanted(name)]
+    if not names:
+        yield
+        return
+    catalog, hidden = gateway_of(spark).session.sessionState().catalog(), {}
+    for name in names:
+        if _view_number(spark, name) == _made[spark][name]:
+            hidden[name] = catalog.getRawTempView(name).get()
+            catalog.dropTempView(name)
+    try:
+        yield
+    finally:
+        for name, view in hidden.items():
+            if catalog.getRawTempView(name).isEmpty():
+                catalog.createTempView(name, view, True)  # noqa: FBT003 -- to replace what is there
+
+
+def _view_number(spark: SparkSession, name: str) -> int | None:
+    """Return what tells a view of a session from another that has its name later."""
+    gateway = gateway_of(spark)
+    found = gateway.session.sessionState().catalog().getRawTempView(name)
+    return None if found.isEmpty() else int(gateway.jvm.java.lang.System.identityHashCode(found.get()))
 
 
 def _alike(names: Iterable[str]) -> set[str]:
