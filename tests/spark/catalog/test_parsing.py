@@ -11,6 +11,7 @@ from instar.spark.catalog.statements import (
     MergeStatement,
     SameColumns,
     UpdateStatement,
+    check_elsewhere,
     parse_statement,
     split_statements,
 )
@@ -125,3 +126,12 @@ def test_what_cannot_be_read_is_said(text: str, why: str) -> None:
     """By what was expected, and what stands there."""
     with pytest.raises(UsageError, match=why):
         parse_statement(text)
+
+
+def test_words_of_other_formats_may_be_names() -> None:
+    """Only a statement that begins with them is one of theirs."""
+    for text in ("", "DESCRIBE detail;", "SELECT * FROM optimize", "describe extended events"):
+        check_elsewhere(text)
+    for text in ("optimize t", "describe detail t", "VACUUM"):
+        with pytest.raises(UsageError, match="no statement"):
+            check_elsewhere(text)

@@ -102,10 +102,10 @@ _CLOSING: Final = frozenset([TokenType.R_PAREN, TokenType.R_BRACKET, TokenType.R
 _TEXTS: Final = frozenset([TokenType.STRING, TokenType.IDENTIFIER])
 _EXPLAINED: Final = frozenset(["EXTENDED", "CODEGEN", "COST", "FORMATTED"])
 _ELSEWHERE: Final = {
-    ("OPTIMIZE",): "call table.compact(), or `instar compact`",
-    ("VACUUM",): "call table.vacuum() or store.vacuum(), or `instar vacuum`",
-    ("RESTORE",): "call table.restore(version=…), or `instar restore`",
-    ("DESCRIBE", "DETAIL"): "use DESCRIBE EXTENDED, or `instar describe`",
+    "OPTIMIZE": "call table.compact(), or `instar compact`",
+    "VACUUM": "call table.vacuum() or store.vacuum(), or `instar vacuum`",
+    "RESTORE": "call table.restore(version=…), or `instar restore`",
+    "DESCRIBE DETAIL": "use DESCRIBE EXTENDED, or `instar describe`",
 }
 _EQUAL: Final = {"=": False, "==": False, "<=>": True}
 
@@ -136,10 +136,11 @@ def parse_statement(
 
 def check_elsewhere(text: str) -> None:
     """Raise if a statement is one that other table formats have, and say what there is here instead."""
-    words = tuple(text.upper().split(maxsplit=2)[:2])
-    instead = _ELSEWHERE.get(words[:1]) or _ELSEWHERE.get(words)
-    if instead is not None:
-        raise UsageError(f"there is no statement {' '.join(words)} here: {instead}")
+    first, *others = text.upper().rstrip(" ;").split(maxsplit=2) or [""]
+    # A table may be called `detail`.
+    words = f"{first} {others[0]}" if first == "DESCRIBE" and len(others) > 1 else first
+    if words in _ELSEWHERE:
+        raise UsageError(f"there is no statement {words} here: {_ELSEWHERE[words]}")
 
 
 def is_merge(text: str) -> bool:
