@@ -45,7 +45,7 @@ class StoreNotFoundError(NotFoundError):
 
 
 class TableNotFoundError(NotFoundError):
-    """There is no table of that name in the store, or it was dropped."""
+    """There is no table of that name in the store, or it was dropped, renamed or replaced."""
 
     code = "table-not-found"
 
@@ -55,6 +55,7 @@ class TableNotFoundError(NotFoundError):
         *,
         dropped: bool = False,
         renamed: str | None = None,
+        replaced: bool = False,
         vacuumed: bool = False,
         known: Sequence[str] = (),
         may_create: bool = False,
@@ -62,6 +63,7 @@ class TableNotFoundError(NotFoundError):
         self.name = name
         self.dropped = dropped
         self.renamed = renamed
+        self.replaced = replaced
         self.vacuumed = vacuumed
         close = get_close_matches(name, known, n=1)
         hint = f" Did you mean `{close[0]}`?" if close else ""
@@ -71,9 +73,11 @@ class TableNotFoundError(NotFoundError):
             why = "was dropped, and a vacuum has removed what it held"
         elif renamed is not None:
             why = f"was renamed to `{renamed}`"
+        elif replaced:
+            why = "was replaced: another table has its name now"
+            hint = " store.table opens that one."
         elif dropped:
             why = "was dropped"
-        if dropped and not vacuumed and renamed is None:
             hint = f" `instar undrop {name}` or store.undrop_table brings it back."
         super().__init__(f"table `{name}` {why}.{hint} `instar tables` lists all tables.{make}")
 

@@ -138,7 +138,8 @@ class TableLog:
         """Return the state of an existing table, or raise: also if it is a later table of the same name."""
         if state is None or state.dropped or state.table_id != (self._table_id or state.table_id):
             never = state is None or (state.removed and not state.dropped_at)  # only a pointer was there
-            raise TableNotFoundError(self.name, dropped=not never)
+            replaced = state is not None and not state.dropped
+            raise TableNotFoundError(self.name, dropped=not never and not replaced, replaced=replaced)
         if self._table_id is None and state.name != self._name:
             raise TableNotFoundError(self._name, renamed=state.name)
         self.bind(state.table_id)
