@@ -74,7 +74,7 @@ class TableNotFoundError(NotFoundError):
         elif renamed is not None:
             why = f"was renamed to `{renamed}`"
         elif replaced:
-            why = "was replaced: another table has its name now"
+            why = "was dropped or replaced, and another table has its name now"
             hint = " store.table opens that one."
         elif dropped:
             why = "was dropped"

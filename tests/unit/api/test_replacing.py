@@ -100,7 +100,7 @@ def test_a_table_takes_the_place_of_another(
         assert new.snapshot(version=new.state.seqno).count() == 1
         assert sorted(store.tables()) == sorted(["events", *others])
     if old is not None and held is not None:
-        with pytest.raises(TableNotFoundError, match="was replaced: another table has its name now"):
+        with pytest.raises(TableNotFoundError, match="and another table has its name now"):
             old.append(rows(5))
         assert held.to_arrow().to_pylist() == rows(1)
     with pytest.raises(TableExistsError):

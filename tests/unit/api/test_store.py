@@ -349,7 +349,7 @@ def test_a_handle_stays_with_its_table() -> None:
             lambda it: it.configure(skipping="off"),
         ]
         for use in uses:
-            with pytest.raises(TableNotFoundError, match="was dropped"):
+            with pytest.raises(TableNotFoundError, match="was dropped or replaced"):
                 use(old)
     assert later.history()[0].seqno == 2
     assert later.schema.names == ("b",)
