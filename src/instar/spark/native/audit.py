@@ -17,7 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 from instar.spark.native.file_index import FileGroup, FileSource, Listing, PartIndex
 from instar.spark.native.file_systems import locator
 from instar.spark.native.names import COLUMN_NAME, by_column_name
-from instar.spark.native.relation import make_relation, struct_json
+from instar.spark.native.relation import struct_json
 from instar.table.read.selection import found_violation
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class _Audit:
         self._condition = reduce(catalyst.expressions.And, conditions)
         # The attributes of the query itself, so that its expressions find them.
         self._output = self._condition.references().toSeq()
-        self._schema = catalyst.types.DataTypeUtils.fromAttributes(self._output)
+        self._schema: str = catalyst.types.DataTypeUtils.fromAttributes(self._output).json()
 
     def find(self, files: Sequence[tuple[str, int]]) -> tuple[str, str] | None:
         """Find a row that the filters are true for, or fail on: its file, and what it is."""
@@ -108,7 +108,7 @@ class _Audit:
     def _matching(self, files: Sequence[tuple[str, int]]) -> DataFrame:
         gateway = self._gateway
         index = PartIndex(gateway, self._label, struct_json(()), _FileList(files))
-        relation = make_relation(gateway, index, self._schema)
+        relation = index.relation(self._schema)
         sql = gateway.jvm.org.apache.spark.sql
         none = gateway.none()
         scanned = sql.execution.datasources.LogicalRelation(relation, self._output, none, False, none)  # noqa: FBT003

@@ -1,6 +1,7 @@
 """`PartIndex`: a table's parts as Spark's `FileIndex`, asked anew by every query with its complete filter.
 
-Spark calls the methods through Py4J, under the names that its own interface has.
+Spark asks an index of Java's (`relations.java`), which asks this one only for files. Where that cannot be
+compiled, Spark calls the methods here through Py4J, under the names that its own interface has.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from weakref import WeakValueDictionary
 
 from instar.spark.native.filters import Filters
 from instar.spark.native.relay import relayed
+from instar.spark.native.settings import READ_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -109,21 +111,19 @@ class PartIndex:
     def __init__(self, gateway: Gateway, label: str, partition_schema: str, source: FileSource) -> None:
         self._gateway = gateway
         self._label = label
-        self._root_paths = gateway.seq([gateway.path(label)])
-        self._partition_schema = gateway.schema(partition_schema)
+        self._partition_schema = partition_schema
         self._source = source
         self._number = next(_numbers) & 0x7FFF_FFFF
         _indexes[self._number] = self
 
     def rootPaths(self) -> Any:  # noqa: ANN401, N802 -- Spark's interface, here and below
         """Name the table and its state."""
-        return self._root_paths
+        return self._gateway.seq([self._gateway.path(self._label)])
 
     @relayed
     def listFiles(self, partition_filters: Any, data_filters: Any) -> Any:  # noqa: ANN401, N802
         """Return the parts that a query with these filters reads."""
-        groups, keeper = self._source.files(Filters.asked(self._gateway, partition_filters, data_filters))
-        return self._gateway.directories.of(groups, keeper)
+        return self._listed(Filters(self._gateway, partition_filters, data_filters))
 
     @relayed
     def inputFiles(self) -> Any:  # noqa: ANN401, N802
@@ -138,12 +138,38 @@ class PartIndex:
 
     def partitionSchema(self) -> Any:  # noqa: ANN401, N802
         """Return the columns whose values come with a file instead of from it."""
-        return self._partition_schema
+        return self._gateway.schema(self._partition_schema)
 
-    @property
-    def options(self) -> Mapping[str, str]:
-        """Options of the relation over these files."""
-        return self._source.options
+    @relayed
+    def apply(self, question: str, filters: Any) -> Any:  # noqa: ANN401 -- Scala sequences
+        """Answer an index of Java's, which knows the rest: list files, or tell all paths or their size."""
+        if question == "size":
+            return self._source.size()
+        if question == "paths":
+            return self.inputFiles()
+        return self._listed(Filters.asked(self._gateway, question, filters))
+
+    def relation(self, schema: str) -> Any:  # noqa: ANN401 -- a Java object
+        """Return Spark's relation over the files, whose columns are told as JSON."""
+        gateway, options = self._gateway, self._source.options
+        if gateway.relations is None:
+            return gateway.relation(
+                self,
+                self.partitionSchema(),
+                gateway.schema(schema),
+                gateway.none(),
+                gateway.parquet(),
+                gateway.options({**READ_OPTIONS, **options}),
+                gateway.session,
+            )
+        more = "\0".join(text for option in options.items() for text in option)
+        return gateway.relations.relation(
+            self, self._number, self._label, self._partition_schema, schema, more
+        )
+
+    def _listed(self, filters: Filters) -> Any:  # noqa: ANN401 -- a Scala sequence
+        groups, keeper = self._source.files(filters)
+        return self._gateway.directories.of(groups, keeper)
 
     def report(self, filters: Filters) -> ScanReport | None:
         """Report on a scan with these filters, if there is anything to say of it."""
@@ -175,7 +201,7 @@ class PartIndex:
     class Java:
         """What Py4J makes of it in the JVM."""
 
-        implements = ("org.apache.spark.sql.execution.datasources.FileIndex",)
+        implements = ("org.apache.spark.sql.execution.datasources.FileIndex", "java.util.function.BiFunction")
 
 
 def find_index(location: Any) -> PartIndex | None:  # noqa: ANN401 -- a Java object

@@ -49,13 +49,11 @@ class Filters:
         self._read: tuple[tuple[tuple[str, int], ...], Expression] | None = None
 
     @classmethod
-    def asked(cls, gateway: Gateway, first: Any, second: Any) -> Filters:  # noqa: ANN401 -- Scala sequences
-        """Return the conditions of a query that is being planned, and ask for all of them at once."""
-        made = cls(gateway, first, second)
-        if gateway.teller is not None:
-            told = json.loads(gateway.teller.of(first, second))
-            made._texts, made._zone, made._modes = told["filters"], told["zone"], told["modes"]
-            made.settings = told["settings"]
+    def asked(cls, gateway: Gateway, question: str, sequence: Any) -> Filters:  # noqa: ANN401 -- a Scala sequence
+        """Return the conditions of a query that is being planned, of which a question tells all."""
+        told = json.loads(question)
+        made = cls.told(gateway, sequence, told["filters"], told["zone"], told["modes"])
+        made.settings = told["settings"]
         return made
 
     @classmethod

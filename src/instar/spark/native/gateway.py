@@ -18,7 +18,7 @@ from instar.errors import UsageError
 from instar.spark.native.callbacks import tend_callbacks
 from instar.spark.native.directories import Directories
 from instar.spark.native.java import compiled_object
-from instar.spark.native.settings import SETTINGS
+from instar.spark.native.settings import READ_OPTIONS, SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -58,7 +58,6 @@ class Gateway:
         utils = self.jvm.org.apache.spark.api.python.PythonUtils
         self._seq, self._scala_map = utils.toSeq, utils.toScalaMap
         self._split = self.jvm.org.apache.commons.lang3.StringUtils.splitPreserveAllTokens
-        self._maps: dict[str, Any] = {}
         self._conf = self.jvm.org.apache.spark.sql.internal.SQLConf
         self._system = self.jvm.java.lang.System
         self._none = self.jvm.scala.Option.empty()
@@ -78,13 +77,13 @@ class Gateway:
         return compiled_object(self.py4j, "taken.java", "instar.taken.Taken")
 
     @cached_property
-    def teller(self) -> Any | None:  # noqa: ANN401 -- a Java object
-        """What tells all of a query's filters in one call; None where it cannot be compiled."""
+    def relations(self) -> Any | None:  # noqa: ANN401 -- a Java object
+        """What makes relations over files, and tells of queries; None if it cannot be compiled."""
         try:
-            tellers = compiled_object(self.py4j, "filters.java", "instar.filters.Tellers")
+            sessions = compiled_object(self.py4j, "relations.java", "instar.relations.Sessions")
         except UsageError:
             return None
-        return tellers.of(self.session, self.java_list(SETTINGS))
+        return sessions.of(self.session, self.java_list(SETTINGS), self.java_map(READ_OPTIONS))
 
     @cached_property
     def directories(self) -> Directories:
@@ -102,13 +101,6 @@ class Gateway:
     def options(self, options: Mapping[str, object]) -> Any:  # noqa: ANN401 -- a Java object
         """Return an immutable Scala map."""
         return self._scala_map(options)
-
-    def kept_options(self, options: Mapping[str, str]) -> Any:  # noqa: ANN401 -- a Java object
-        """Return an immutable Scala map of what is asked for again and again, made once."""
-        named = repr(options)
-        if named not in self._maps:
-            self._maps[named] = self.options(options)
-        return self._maps[named]
 
     def java_map(self, items: Mapping[str, str]) -> Any:  # noqa: ANN401 -- a Java map
         """Return a map of Java's own."""

@@ -38,29 +38,19 @@ if TYPE_CHECKING:
     from instar.spark.native.taken import Leaving
 
 __all__ = [
-    "READ_OPTIONS",
+    "any_looks_physical",
+    "column_texts",
     "field_json",
     "looks_physical",
-    "make_relation",
     "parts_frame",
     "physical_json",
     "show",
     "shown_column",
+    "shown_frame",
     "struct_json",
 ]
 
 _PHYSICAL: Final = re.compile(r"f\d+", re.IGNORECASE)
-READ_OPTIONS: Final = {
-    "spark.sql.parquet.fieldId.read.enabled": "true",
-    "datetimeRebaseMode": "CORRECTED",
-    "int96RebaseMode": "CORRECTED",
-    "ignoreMissingFiles": "false",
-    "ignoreCorruptFiles": "false",
-    "parquet.page.verify-checksum.enabled": "true",
-    "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
-    "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "false",
-}
-"""What a table says does not depend on the settings of a session, and damage is not read as rows."""
 
 
 def parts_frame(  # noqa: PLR0913 -- each is something that a frame may have
@@ -102,8 +92,8 @@ def parts_frame(  # noqa: PLR0913 -- each is something that a frame may have
         return reduce(DataFrame.unionByName, adopted)
     physical = [physical_json(field, column_name(field.id, widened)) for field in fields]
     index = [] if leave_out is None and places is None else [field_json(ROW_INDEX, "long")]
-    schema = gateway.schema(struct_json([*physical, *extra, *index]))
-    relation = make_relation(gateway, PartIndex(gateway, label, struct_json(partitions), source), schema)
+    schema = struct_json([*physical, *extra, *index])
+    relation = PartIndex(gateway, label, struct_json(partitions), source).relation(schema)
     frame = DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
     if leave_out is not None:
         frame = leave_out(frame)
@@ -136,9 +126,9 @@ def _adopted_frame(  # noqa: PLR0913 -- as above
 ) -> DataFrame:
     """Return the same columns of files that others wrote, which are found by name."""
     index = [] if leave_out is None and places is None else [field_json(ROW_INDEX, "long")]
-    schema = gateway.schema(struct_json([*stored_json(layout), *index]))
+    schema = struct_json([*stored_json(layout), *index])
     told = struct_json([*partitions, *told_json(layout)])
-    relation = make_relation(gateway, PartIndex(gateway, f"{label} adopted", told, source), schema)
+    relation = PartIndex(gateway, f"{label} adopted", told, source).relation(schema)
     frame = DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
     if leave_out is not None:
         frame = leave_out(frame)
@@ -154,37 +144,62 @@ def _adopted_frame(  # noqa: PLR0913 -- as above
     )
 
 
-def make_relation(gateway: Gateway, index: PartIndex, schema: Any) -> Any:  # noqa: ANN401 -- Java objects
-    """Return Spark's relation over the files of an index."""
-    options = gateway.kept_options(READ_OPTIONS)
-    for name, value in index.options.items():
-        options = options.updated(name, value)
-    return gateway.relation(
-        index,
-        index.partitionSchema(),
-        schema,
-        gateway.none(),
-        gateway.parquet(),
-        options,
-        gateway.session,
-    )
-
-
 def struct_json(fields: Sequence[dict[str, Any]]) -> str:
     """Return a schema as Spark's JSON."""
     return json.dumps({"type": "struct", "fields": list(fields)})
 
 
+def shown_frame(
+    spark: SparkSession,
+    label: str,
+    fields: Sequence[Field],
+    source: FileSource,
+    *others: str,
+    widened: frozenset[int] = frozenset(),
+    partitions: Sequence[dict[str, Any]] = (),
+    leave_out: Leaving | None = None,
+) -> DataFrame:
+    """Return what `parts_frame` does, under the reader's names, and other columns as they are."""
+    gateway = gateway_of(spark)
+    condition = None if leave_out is None else leave_out.condition
+    has_condition = leave_out is None or condition is not None
+    if gateway.relations is None or source.adopted() or not has_condition or any_looks_physical(fields):
+        frame = parts_frame(
+            spark, label, fields, source, widened=widened, partitions=partitions, leave_out=leave_out
+        )
+        return show(frame, fields, *others)
+    install()
+    physical = [physical_json(field, column_name(field.id, widened)) for field in fields]
+    index = [] if leave_out is None else [field_json(ROW_INDEX, "long")]
+    relation = PartIndex(gateway, label, struct_json(partitions), source).relation(
+        struct_json([*physical, *index])
+    )
+    # Spark analyses it once, where each call of a frame's would have it analysed again.
+    return DataFrame(
+        gateway.relations.frame(relation, condition, column_texts(gateway, fields, others, widened)), spark
+    )
+
+
 def show(frame: DataFrame, fields: Sequence[Field], *others: str) -> DataFrame:
     """Return a frame of physical columns under the reader's names, and other columns as they are."""
-    if any(looks_physical(field.type) for field in fields):
+    if any_looks_physical(fields):
         have = {column.name: column.dataType for column in frame.schema}
         return frame.select(*[_shown(field, have[field_name(field.id)]) for field in fields], *others)
-    # As text, all in one call into the JVM: each column that is made here takes dozens.
-    named = [f"{field_name(field.id)} AS `{field.name.replace('`', '``')}`" for field in fields]
     spark = frame.sparkSession
-    texts = gateway_of(spark).strings([*named, *map(quote_name, others)])
-    return DataFrame(frame._jdf.selectExpr(texts), spark)  # noqa: SLF001 -- PySpark makes a call of each text
+    return DataFrame(frame._jdf.selectExpr(column_texts(gateway_of(spark), fields, others)), spark)  # noqa: SLF001 -- PySpark makes a call of each text
+
+
+def column_texts(
+    gateway: Gateway, fields: Sequence[Field], others: Sequence[str], widened: frozenset[int] = frozenset()
+) -> Any:  # noqa: ANN401 -- a Java array
+    """Return columns as SQL, all in one call into the JVM: each column that is made here takes dozens."""
+    named = [f"{column_name(field.id, widened)} AS {quote_name(field.name)}" for field in fields]
+    return gateway.strings([*named, *map(quote_name, others)])
+
+
+def any_looks_physical(fields: Sequence[Field]) -> bool:
+    """Whether a name somewhere inside of fields looks like one that files have."""
+    return any(looks_physical(field.type) for field in fields)
 
 
 def shown_column(field: Field) -> Column:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any, Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
-from instar.schema import field_name
 from instar.spark.native.adding import add_up
 from instar.spark.native.gateway import gateway_of
-from instar.spark.native.names import column_name, widened_decimals
-from instar.spark.native.relation import field_json, parts_frame, show
+from instar.spark.native.names import widened_decimals
+from instar.spark.native.relation import field_json, parts_frame, show, shown_frame
 from instar.spark.native.scan_source import Branch, SnapshotSource
 from instar.spark.native.settle import settle_on_spark
 from instar.spark.native.stand_ins import Replacement, StandIn, install_rule, stand_in_frame
@@ -164,11 +163,8 @@ def scan_frame(
     """Return the rows of parts as they are, and under `places` what Spark has of their files."""
     if isinstance(source, SnapshotSource) and is_planned(spark, source):
         install_rule(gateway_of(spark))
-        renamed = {column_name(field_id, widened): field_name(field_id) for field_id in sorted(widened)}
-        frame = planned_frame(spark, source, fields, widened, label)
-        return show(frame.withColumnsRenamed(renamed) if renamed else frame, fields, *places)
-    frame = parts_frame(spark, label, fields, source, widened=widened)
-    return show(frame, fields, *places)
+        return planned_frame(spark, source, fields, widened, label, *places)
+    return shown_frame(spark, label, fields, source, *places, widened=widened)
 
 
 def _taken_frame(
@@ -180,16 +176,16 @@ def _taken_frame(
     *places: str,
 ) -> DataFrame:
     """Return the rows of parts less those that were retracted by position."""
-    frame = parts_frame(
+    return shown_frame(
         spark,
         label,
         fields,
         source,
+        *places,
         widened=widened,
         partitions=source.partitions,
         leave_out=source.leave_out,
     )
-    return show(frame, fields, *places)
 
 
 def _merge_frame(

@@ -1,4 +1,4 @@
-"""Settings of a session that scans of tables look at."""
+"""How Spark reads files of tables, and the settings of a session that scans look at."""
 
 from __future__ import annotations
 
@@ -11,8 +11,19 @@ if TYPE_CHECKING:
 
     from instar.state import ConfigValue
 
-__all__ = ["SETTINGS", "check_session", "session_options"]
+__all__ = ["READ_OPTIONS", "SETTINGS", "check_session", "session_options"]
 
+READ_OPTIONS: Final = {
+    "spark.sql.parquet.fieldId.read.enabled": "true",
+    "datetimeRebaseMode": "CORRECTED",
+    "int96RebaseMode": "CORRECTED",
+    "ignoreMissingFiles": "false",
+    "ignoreCorruptFiles": "false",
+    "parquet.page.verify-checksum.enabled": "true",
+    "spark.sql.parquet.fieldId.read.ignoreMissing": "true",
+    "spark.sql.legacy.parquet.returnNullStructIfAllFieldsMissing": "false",
+}
+"""What a table says does not depend on the settings of a session, and damage is not read as rows."""
 _OPTIONS: Final[Mapping[str, tuple[str, Callable[[str], ConfigValue]]]] = {
     "instar.skipping": ("skipping", str),
     "instar.skipping.sample": ("skipping_sample", float),
@@ -26,7 +37,7 @@ _ROW_BY_ROW: Final = {
 """Settings that, if they are not this, make Spark read row by row where there are nested fields."""
 _BY_ID: Final = "spark.sql.parquet.fieldId.read.enabled"
 SETTINGS: Final = (*_OPTIONS, *_ROW_BY_ROW, _BY_ID)
-"""All of them."""
+"""All settings that a scan looks at."""
 
 
 def check_session(settings: Mapping[str, str]) -> None:

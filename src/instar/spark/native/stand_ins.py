@@ -18,7 +18,7 @@ from instar.spark.native.file_index import FileSource, Listing
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.java import compiled_object
 from instar.spark.native.names import by_column_name, column_name
-from instar.spark.native.relation import parts_frame, physical_json, show, struct_json
+from instar.spark.native.relation import physical_json, shown_frame, struct_json
 from instar.spark.native.relay import relayed
 from instar.spark.native.scan_source import Branch
 from instar.spark.planner.table import is_planned, planned_table
@@ -80,10 +80,11 @@ class StandIn(FileSource):
             "instar.register, table.follow or table.read"
         )
 
-    def schema(self) -> Any:  # noqa: ANN401 -- a Java object
-        """Return the columns as files have them."""
-        physical = [physical_json(field, column_name(field.id, self.widened)) for field in self.fields]
-        return self.gateway.schema(struct_json(physical))
+    def schema(self) -> str:
+        """Return the columns as files have them, as Spark's JSON."""
+        return struct_json(
+            [physical_json(field, column_name(field.id, self.widened)) for field in self.fields]
+        )
 
     def planned(self, source: SnapshotSource, label: str) -> Any | None:  # noqa: ANN401 -- a Java object
         """Return a table over parts that Spark's planner knows, if they can be read so in this session."""
@@ -106,8 +107,7 @@ class StandIn(FileSource):
 def stand_in_frame(spark: SparkSession, stand_in: StandIn) -> DataFrame:
     """Return a frame over what stands for a table."""
     install_rule(gateway_of(spark))
-    frame = parts_frame(spark, stand_in.label, stand_in.fields, stand_in, widened=stand_in.widened)
-    return show(frame, stand_in.fields)
+    return shown_frame(spark, stand_in.label, stand_in.fields, stand_in, widened=stand_in.widened)
 
 
 def why_no_stand_ins(gateway: Gateway) -> str | None:

@@ -16,8 +16,7 @@ zeros. So the words grow with what is retracted, and hardly with the files.
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 from pyspark.sql import Column
@@ -26,7 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 from instar.state.retractions import encode_bitmap
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     import numpy.typing as npt
     from pyroaring import BitMap
@@ -64,8 +63,17 @@ _BIG_ENDIAN: Final = np.dtype(">i8")
 _NOWHERE: Final = 2**27
 """An index behind all words, times eight still a number of 32 bits."""
 
-Leaving = Callable[["DataFrame"], "DataFrame"]
-"""Leaves the rows out of a frame that are retracted by position."""
+
+class Leaving(NamedTuple):
+    """Leaves the rows out of a frame that are retracted by position."""
+
+    leave: Callable[[DataFrame], DataFrame]
+    condition: Any = None
+    """What is true for the rows that are left, as a column of Java's, if a condition is all that it takes."""
+
+    def __call__(self, frame: DataFrame) -> DataFrame:
+        """Return a frame without these rows."""
+        return self.leave(frame)
 
 
 class OneSet(NamedTuple):
@@ -100,8 +108,8 @@ class OneSet(NamedTuple):
 
 def leaving_in_plan(gateway: Gateway, bits: OneSet) -> Leaving:
     """Put bits into the plan."""
-    left = Column(gateway.taken.left(bits.size, bits.to_bytes(), f"cast({BEGIN} + {ROW_INDEX} as int)"))
-    return lambda frame: frame.where(left)
+    left = gateway.taken.left(bits.size, bits.to_bytes(), f"cast({BEGIN} + {ROW_INDEX} as int)")
+    return Leaving(lambda frame: frame.where(Column(left)), left)
 
 
 def lay_out(numbers: Sequence[int], rows: Sequence[int], positions: Mapping[int, BitMap]) -> bytes:
@@ -153,4 +161,4 @@ def leaving_with_files(gateway: Gateway) -> Leaving:
         left = f"not coalesce(shiftleft({own}, cast({ROW_INDEX} & {_WORD - 1} as int)) < 0, false)"
         return frame.where(left).drop(*steps)
 
-    return leave
+    return Leaving(leave)

@@ -21,7 +21,7 @@ from instar.schema import Schema, check_reader, spark_json
 from instar.spark.native.file_index import Keeper, Listing, PartIndex
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
-from instar.spark.native.relation import make_relation, struct_json
+from instar.spark.native.relation import struct_json
 from instar.spark.native.scan import plan_frame, plan_of
 from instar.spark.native.scan_source import Branch, SnapshotSource, table_origin
 from instar.spark.native.settle import may_settle_here
@@ -105,7 +105,7 @@ class _View(StandIn):
         reads = frozenset(self.named[name].id for name in columns if name in self.named)
         known = held.indexes.get(reads)
         if known is not None:
-            return Replacement(make_relation(self.gateway, known, self._schema))
+            return Replacement(known.relation(self._schema))
         plan = held.plans.get(reads) or self._plan(held.pin.state, reads)
         held.plans[reads] = plan
 
@@ -119,7 +119,7 @@ class _View(StandIn):
             if table is not None:
                 return Replacement(table)
             index = held.indexes[reads] = PartIndex(self.gateway, self.label, struct_json(()), scan)
-            return Replacement(make_relation(self.gateway, index, self._schema))
+            return Replacement(index.relation(self._schema))
         if not only_fields:
             raise UsageError(
                 f"a view of `{self._log.name}` has no column `_metadata`, because rows were retracted or "

@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from py4j.protocol import Py4JError
 
 from instar.spark.native.java import compile_class, construct, why_not_compiled
-from instar.spark.native.relation import READ_OPTIONS
+from instar.spark.native.settings import READ_OPTIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -91,8 +91,10 @@ def _of_session(gateway: Gateway) -> Compiled:
     planner, missing = known
     if planner is None:
         return Compiled(None, missing)
+    if gateway.relations is None:
+        return Compiled(None, {**missing, Feature.SCAN: "it cannot compile what relations are made with"})
     options = gateway.java_map(READ_OPTIONS)
-    return Compiled(construct(gateway.py4j, planner, gateway.session, options, gateway.teller), missing)
+    return Compiled(construct(gateway.py4j, planner, gateway.session, options, gateway.relations), missing)
 
 
 def _compile(gateway: Gateway) -> tuple[Any | None, Mapping[Feature, str]]:

@@ -36,6 +36,7 @@ import org.apache.spark.sql.catalyst.expressions.LessThanOrEqual;
 import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.Or;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
+import org.apache.spark.sql.catalyst.plans.logical.Project;
 import org.apache.spark.sql.connector.catalog.MetadataColumn;
 import org.apache.spark.sql.connector.catalog.SupportsMetadataColumns;
 import org.apache.spark.sql.connector.catalog.TableCapability;
@@ -123,10 +124,13 @@ public class Planner {
         return new PlannedTable(this, name, identity, (StructType) DataType.fromJson(schema), python, number);
     }
 
-    /** Returns a frame over a table. */
-    public Object frame(PlannedTable table) {
+    /** Returns a frame over a table: all of its columns, or those that texts say, if there are any. */
+    public Object frame(PlannedTable table, String[] texts) throws Exception {
+        LogicalPlan plan = DataSourceV2Relation.create(table, NONE, NONE, CaseInsensitiveStringMap.empty(), NONE);
+        List named = new ArrayList();
+        for (int i = 0; i < texts.length; i++) named.add(session.sessionState().sqlParser().parseExpression(texts[i]));
         return org.apache.spark.sql.classic.Dataset.ofRows(
-            session, DataSourceV2Relation.create(table, NONE, NONE, CaseInsensitiveStringMap.empty(), NONE));
+            session, named.isEmpty() ? plan : new Project(seq(named), plan));
     }
 
     /** Returns the number by which Python finds what is behind a table or a scan; null if it is none of ours. */

@@ -1,8 +1,8 @@
 """`PlannedTable`: a table in one state that Spark's planner knows, and the frame over it.
 
-`planned_frame(spark, source, fields, widened, label)` is a frame over a `SnapshotSource` of whole parts, with
-columns as files have them. `is_planned` says whether a session wants this, and whether the source can be
-read so. `planner.java` has what Spark sees.
+`planned_frame(spark, source, fields, widened, label)` is a frame over a `SnapshotSource` of whole parts.
+`is_planned` says whether a session wants this, and whether the source can be read so. `planner.java` has what
+Spark sees.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 from pyspark.sql import DataFrame
 
 from instar.errors import UsageError
+from instar.schema import field_name
 from instar.spark.native.file_index import PartIndex
 from instar.spark.native.filters import Filters
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import column_name
-from instar.spark.native.relation import make_relation, physical_json, struct_json
+from instar.spark.native.relation import any_looks_physical, column_texts, physical_json, show, struct_json
 from instar.spark.native.relay import install, relayed
 from instar.spark.planner.choice import PartChoice
 from instar.spark.planner.compiled import compiled_planner
@@ -98,8 +99,7 @@ class PlannedTable(Numbered):
         """
         asked = json.loads(question)
         if asked["kind"] == "files":
-            index = PartIndex(self.gateway, self.label, struct_json(()), self.source)
-            return make_relation(self.gateway, index, self.gateway.schema(self.schema))
+            return PartIndex(self.gateway, self.label, struct_json(()), self.source).relation(self.schema)
         if asked["kind"] == "apart":
             return " ".join(self._apart(asked["columns"], asked["settings"]))
         filters = Filters.told(self.gateway, live, asked["filters"], asked["zone"], asked["modes"])
@@ -149,10 +149,23 @@ def planned_frame(
     fields: Sequence[Field],
     widened: frozenset[int],
     label: str,
+    *others: str,
 ) -> DataFrame:
-    """Return a frame over columns as files have them; no filters on `widened` ones are pushed into files."""
-    planner: Any = compiled_planner(gateway_of(spark)).planner
-    return DataFrame(planner.frame(planned_table(spark, source, fields, widened, label)), spark)
+    """Return a frame of fields under the reader's names, and of other columns as they are.
+
+    No filters on `widened` fields are pushed into files.
+    """
+    gateway = gateway_of(spark)
+    planner: Any = compiled_planner(gateway).planner
+    table = planned_table(spark, source, fields, widened, label)
+    if not any_looks_physical(fields):
+        return DataFrame(planner.frame(table, column_texts(gateway, fields, others, widened)), spark)
+    renamed = {column_name(field_id, widened): field_name(field_id) for field_id in sorted(widened)}
+    return show(
+        DataFrame(planner.frame(table, gateway.strings([])), spark).withColumnsRenamed(renamed),
+        fields,
+        *others,
+    )
 
 
 def planned_table(
