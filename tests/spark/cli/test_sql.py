@@ -47,7 +47,7 @@ def test_statements_read_and_change_tables(lake: str) -> None:
     assert run("sql", "drop table `a/b`", "--store", lake).returncode == 0
     done = run("sql", "select * from `a/b`", "--store", lake)
     assert (done.returncode, done.stdout) == (3, "")
-    assert "`a/b` does not exist" in done.stderr
+    assert "`a/b` was dropped. `instar undrop a/b`" in done.stderr
     assert run("sql", " ;", "--store", lake).returncode == 2
 
 
