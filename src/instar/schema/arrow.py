@@ -106,6 +106,8 @@ def arrow_field(field: Field, names: Names = Names.COLUMN) -> pa.Field:
 
 def arrow_type(type_: Type, names: Names = Names.COLUMN) -> pa.DataType:
     """Return the Arrow type that holds every value of a type."""
+    if isinstance(type_, Primitive | Decimal):  # most are, and an append asks for each column a few times
+        return _arrow_leaf(type_)
     return fold_type(
         type_,
         leaf=_arrow_leaf,
