@@ -7,6 +7,7 @@ Queries do not: `relations.py` gives them the plan of a snapshot.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
 from pyspark.sql import DataFrame
@@ -46,7 +47,7 @@ class _Measured(JavaProxy):
         )
 
 
-class WrittenTable(_Measured):
+class WrittenTable(_Measured, ABC):
     """A table that rows can be written to."""
 
     @answering
@@ -97,11 +98,13 @@ class WrittenTable(_Measured):
 
     toString = name
 
+    @abstractmethod
     def _schema(self) -> Any:
-        raise NotImplementedError
+        """Return the columns as a Spark schema."""
 
+    @abstractmethod
     def _properties(self) -> Mapping[str, str]:
-        raise NotImplementedError
+        """Return what is said of the table beside its columns."""
 
 
 class CatalogTable(WrittenTable):

@@ -90,10 +90,8 @@ def parts_frame(  # noqa: PLR0913 -- each is something that a frame may have
     ]
     if adopted and not source.has_own():
         return reduce(DataFrame.unionByName, adopted)
-    physical = [physical_json(field, column_name(field.id, widened)) for field in fields]
     index = [] if leave_out is None and places is None else [field_json(ROW_INDEX, "long")]
-    schema = struct_json([*physical, *extra, *index])
-    relation = PartIndex(gateway, label, struct_json(partitions), source).relation(schema)
+    relation = _relation(gateway, label, fields, source, widened, partitions, (*extra, *index))
     frame = DataFrame(gateway.session.baseRelationToDataFrame(relation), spark)
     if leave_out is not None:
         frame = leave_out(frame)
@@ -104,6 +102,21 @@ def parts_frame(  # noqa: PLR0913 -- each is something that a frame may have
     renamed = {column_name(field_id, widened): field_name(field_id) for field_id in sorted(widened)}
     frame = frame.withColumnsRenamed(renamed) if renamed else frame
     return reduce(DataFrame.unionByName, [frame, *adopted])
+
+
+def _relation(
+    gateway: Gateway,
+    label: str,
+    fields: Sequence[Field],
+    source: FileSource,
+    widened: frozenset[int],
+    partitions: Sequence[dict[str, Any]],
+    others: Sequence[dict[str, Any]],
+) -> Any:  # noqa: ANN401 -- a Java object
+    """Return Spark's relation over files of our own: fields, and other columns that are in files."""
+    physical = [physical_json(field, column_name(field.id, widened)) for field in fields]
+    index = PartIndex(gateway, label, struct_json(partitions), source)
+    return index.relation(struct_json([*physical, *others]))
 
 
 def _place_columns(part: str, row: str) -> list[Column]:
@@ -169,11 +182,8 @@ def shown_frame(
         )
         return show(frame, fields, *others)
     install()
-    physical = [physical_json(field, column_name(field.id, widened)) for field in fields]
     index = [] if leave_out is None else [field_json(ROW_INDEX, "long")]
-    relation = PartIndex(gateway, label, struct_json(partitions), source).relation(
-        struct_json([*physical, *index])
-    )
+    relation = _relation(gateway, label, fields, source, widened, partitions, index)
     # Spark analyses it once, where each call of a frame's would have it analysed again.
     return DataFrame(
         gateway.relations.frame(relation, condition, column_texts(gateway, fields, others, widened)), spark
