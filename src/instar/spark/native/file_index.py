@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from instar.spark.native.filters import Filters
+from instar.spark.native.positions import position_format
 from instar.spark.native.relay import relayed
 from instar.spark.native.settings import READ_OPTIONS
+from instar.spark.native.taken import ROW_INDEX
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -162,9 +164,10 @@ class PartIndex:
                 gateway.options({**READ_OPTIONS, **options}),
                 gateway.session,
             )
+        form = position_format(gateway) if ROW_INDEX in schema else None
         more = "\0".join(text for option in options.items() for text in option)
         return gateway.relations.relation(
-            self, self._number, self._label, self._partition_schema, schema, more
+            self, self._number, self._label, self._partition_schema, schema, more, form
         )
 
     def _listed(self, filters: Filters) -> Any:  # noqa: ANN401 -- a Scala sequence

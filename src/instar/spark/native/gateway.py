@@ -22,6 +22,7 @@ from instar.spark.native.settings import READ_OPTIONS, SETTINGS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from pyspark.sql import SparkSession
 
@@ -200,6 +201,10 @@ class Gateway:
     def shared_hadoop_settings(self) -> Any:  # noqa: ANN401 -- a Java object
         """Return Hadoop's settings of the whole application, which its executors get."""
         return self._context.hadoopConfiguration()
+
+    def add_jar(self, path: Path) -> None:
+        """Give classes to all executors of the application."""
+        self._context.sc().addJar(path.as_uri())
 
     def time_zone(self) -> str:
         """Return the time zone of the session of the running query."""

@@ -14,7 +14,7 @@ from instar.errors import UsageError
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
 
-__all__ = ["compile_class", "compiled_object", "construct", "why_not_compiled"]
+__all__ = ["compile_all", "compile_class", "compiled_object", "construct", "why_not_compiled"]
 
 _COMPILER: Final = "org.codehaus.janino.SimpleCompiler"
 _lock = threading.Lock()
@@ -40,6 +40,11 @@ def compiled_object(gateway: JavaGateway, file: str, name: str, *arguments: obje
 
 def compile_class(gateway: JavaGateway, source: str, name: str) -> Any:  # noqa: ANN401 -- a Java class
     """Compile a text of Java, and return one of its classes; `Py4JError` says why it cannot be had."""
+    return compile_all(gateway, source).getClassLoader().loadClass(name)
+
+
+def compile_all(gateway: JavaGateway, source: str) -> Any:  # noqa: ANN401 -- a compiler
+    """Compile a text of Java, and return the compiler, which has its classes and their bytes."""
     find = gateway.jvm.java.lang.Class.forName
     none = gateway.new_array(gateway.jvm.java.lang.Class, 0)
     compiler = (
@@ -49,7 +54,7 @@ def compile_class(gateway: JavaGateway, source: str, name: str) -> Any:  # noqa:
     )
     compiler.setParentClassLoader(find("org.apache.spark.SparkConf").getClassLoader())
     compiler.cook(source)
-    return compiler.getClassLoader().loadClass(name)
+    return compiler
 
 
 def why_not_compiled(error: Py4JError) -> str:

@@ -52,10 +52,11 @@ class Relations implements BiFunction {
 
     /**
      * Returns a relation over files that Python lists. `partitions` are the columns that come with files, `schema` those
-     * in them, both as JSON; `more` are options, names and values by turns.
+     * in them, both as JSON; `more` are options, names and values by turns; `format` is null for Spark's own.
      */
     public HadoopFsRelation relation(
-            BiFunction python, int number, String label, String partitions, String schema, String more) {
+            BiFunction python, int number, String label, String partitions, String schema, String more,
+            ParquetFileFormat format) {
         PartIndex index = new PartIndex(this, python, number, label, (StructType) DataType.fromJson(partitions));
         scala.collection.immutable.Map all = options;
         String[] added = more.isEmpty() ? new String[0] : more.split("\0");
@@ -63,7 +64,7 @@ class Relations implements BiFunction {
             all = (scala.collection.immutable.Map) all.updated(added[i], added[i + 1]);
         }
         return new HadoopFsRelation(index, index.partitionSchema(), (StructType) DataType.fromJson(schema),
-            Option.empty(), new ParquetFileFormat(), all, session);
+            Option.empty(), format == null ? new ParquetFileFormat() : format, all, session);
     }
 
     /** Returns a frame over a relation: rows that pass a condition, if there is one, and columns as texts say. */
