@@ -29,6 +29,8 @@ __all__ = ["position_format"]
 _PACKAGE: Final = "instar.positions"
 _lock = threading.Lock()
 _known: WeakKeyDictionary[SparkContext, Any] = WeakKeyDictionary()
+_folders: WeakKeyDictionary[SparkContext, tempfile.TemporaryDirectory[str]] = WeakKeyDictionary()
+"""Where the jar of an application is, as long as executors may ask for it."""
 
 
 def position_format(gateway: Gateway) -> Any | None:  # noqa: ANN401 -- a Java object
@@ -36,25 +38,25 @@ def position_format(gateway: Gateway) -> Any | None:  # noqa: ANN401 -- a Java o
     context = gateway.spark.sparkContext
     with _lock:
         if context not in _known:
-            _known[context] = _make(gateway)
+            folder = _folders[context] = tempfile.TemporaryDirectory(prefix="instar-")
+            _known[context] = _make(gateway, Path(folder.name))
         return _known[context]
 
 
-def _make(gateway: Gateway) -> Any | None:  # noqa: ANN401 -- a Java object
+def _make(gateway: Gateway, folder: Path) -> Any | None:  # noqa: ANN401 -- a Java object
     text = files(__package__).joinpath("positions.java").read_text()
     # The jar of another version of instar in the same application has classes of other names.
     package = f"{_PACKAGE}_{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
     try:
         compiler = compile_all(gateway.py4j, text.replace(f"package {_PACKAGE};", f"package {package};"))
-        gateway.add_jar(_jar(package, compiler.getBytecodes()))
+        gateway.add_jar(_jar(folder / f"{package}.jar", compiler.getBytecodes()))
         return construct(gateway.py4j, compiler.getClassLoader().loadClass(f"{package}.PositionFormat"))
     except (Py4JError, OSError):
         return None
 
 
-def _jar(package: str, codes: Any) -> Path:  # noqa: ANN401 -- a Java map of names and bytes
-    """Write classes into a file that stays as long as executors may ask for it."""
-    path = Path(tempfile.mkdtemp(prefix="instar-")) / f"{package}.jar"
+def _jar(path: Path, codes: Any) -> Path:  # noqa: ANN401 -- a Java map of names and bytes
+    """Write classes into a file."""
     with zipfile.ZipFile(path, "w") as jar:
         for name in codes.keySet():
             jar.writestr(f"{name.replace('.', '/')}.class", bytes(codes.get(name)))
