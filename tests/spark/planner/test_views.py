@@ -92,10 +92,10 @@ def test_parts_with_retracted_rows_are_counted(ask: Ask, sales: Table) -> None:
     days = ask("SELECT d, count(*) FROM {sales} GROUP BY d")
     assert ([count for _, count in rows(days)], read(days)) == ([10, 9, 9, 10, 10, 9], [])
     greatest = ask("SELECT max(f1) FROM {sales}")
-    assert (rows(greatest), read(greatest)) == ([(58,)], [(3, 3), (3, 3)])
+    assert (rows(greatest), read(greatest)) == ([(58,)], [(PARTS, PARTS)])
     joined = ask(JOINED)
     assert rows(joined) == [(170,)]
-    assert (1, 3) in read(joined)
+    assert read(joined) == [(1, PARTS)]
     twice = ask("SELECT count(*) FROM {sales} a JOIN {sales} b ON a.f1 = b.f1 WHERE b.f4 = 'v1'")
     assert rows(twice) == [(9,)]
     itself = ask("SELECT f4, count(*) FROM {sales} WHERE f1 = (SELECT max(f1) FROM {sales}) GROUP BY f4")
@@ -110,7 +110,7 @@ def test_audits_and_values_are_not_counted_from_metadata(
     planned.conf.set("instar.skipping", "audit")
     try:
         audited = ask("SELECT count(*) FROM {sales}")
-        assert (rows(audited), len(read(audited))) == ([(59,)], 2)
+        assert (rows(audited), len(read(audited))) == ([(59,)], 1)
     finally:
         planned.conf.unset("instar.skipping")
 

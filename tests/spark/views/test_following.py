@@ -239,8 +239,8 @@ def test_an_rdd_of_a_view_has_the_rows_of_its_query(spark: SparkSession, store: 
 
 
 @pytest.mark.native
-def test_a_view_is_one_scan_where_nothing_is_retracted(spark: SparkSession, store: Store) -> None:
-    """Nothing is united or added up, nor planned; a row that is retracted by position adds a scan."""
+def test_a_view_is_one_scan(spark: SparkSession, store: Store) -> None:
+    """Nothing is united or added up, nor planned, also if rows are retracted by position."""
     table = store.create_table("t", "k int, v string")
     table.append(rows((1, "a"), (2, "b")))
     instar.register(spark, store)
@@ -253,7 +253,8 @@ def test_a_view_is_one_scan_where_nothing_is_retracted(spark: SparkSession, stor
     assert not re.search("Union|Aggregate|Generate", planned())
     table.append(rows((3, "c")))
     table.delete("k = 1")
-    assert planned().count("Union") >= 2
+    assert planned().count("Relation") == 2
+    assert not re.search("Union|Aggregate|Generate", planned())
     assert ask(spark, "select x.k from t x join t y on x.k = y.k where y.v >= 'a'") == [(2,), (3,)]
 
 
@@ -279,14 +280,14 @@ def test_what_is_retracted_after_a_query_was_planned_is_in_it(spark: SparkSessio
 
 @pytest.mark.native
 def test_conditions_reach_the_parts_of_a_view_with_retractions(spark: SparkSession, store: Store) -> None:
-    """Each scan that a view becomes skips what a filter excludes."""
+    """The scan that a view becomes skips what a filter excludes."""
     table = store.create_table("t", "k int, v string")
     for k in range(4):
         table.append(rows((k, "a"), (k, "b")))
     table.delete("v = 'b' and k < 2")
     instar.register(spark, store)
     reports = instar.scan_reports(spark.sql("select v from t where k = 1"))
-    assert sorted((report.total, report.read) for report in reports) == [(2, 0), (2, 1)]
+    assert [(report.total, report.read) for report in reports] == [(4, 1)]
     assert ask(spark, "select v from t where k = 1") == [("a",)]
 
 

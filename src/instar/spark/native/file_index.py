@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakValueDictionary
 
 from instar.spark.native.filters import Filters
-from instar.spark.native.positions import position_format
+from instar.spark.native.positions import readers_of
 from instar.spark.native.relay import relayed
 from instar.spark.native.settings import READ_OPTIONS
 from instar.spark.native.taken import ROW_INDEX
@@ -164,10 +164,10 @@ class PartIndex:
                 gateway.options({**READ_OPTIONS, **options}),
                 gateway.session,
             )
-        form = position_format(gateway) if ROW_INDEX in schema else None
+        readers = readers_of(gateway) if ROW_INDEX in schema else None
         more = "\0".join(text for option in options.items() for text in option)
         return gateway.relations.relation(
-            self, self._number, self._label, self._partition_schema, schema, more, form
+            self, self._number, self._label, self._partition_schema, schema, more, readers and readers.format
         )
 
     def _listed(self, filters: Filters) -> Any:  # noqa: ANN401 -- a Scala sequence

@@ -1,7 +1,8 @@
-"""`position_format(gateway)`: a format of Spark's that counts rows, instead of making an object for each.
+"""`readers_of(gateway)`: what reads rows of files by their positions, on executors too.
 
-Its classes are compiled for the driver, and executors get the same ones as a jar, once for each application.
-Where they cannot be compiled, positions come from Spark's own reader, which takes longer.
+Its classes (`positions.java`) are compiled for the driver, and executors get the same ones as a jar, once for
+each application. Where they cannot be compiled, tables are read over files, and positions come from Spark's
+own reader, which takes longer.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import threading
 import zipfile
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 from py4j.protocol import Py4JError
@@ -24,17 +25,26 @@ if TYPE_CHECKING:
 
     from instar.spark.native.gateway import Gateway
 
-__all__ = ["position_format"]
+__all__ = ["Readers", "readers_of"]
 
 _PACKAGE: Final = "instar.positions"
 _lock = threading.Lock()
-_known: WeakKeyDictionary[SparkContext, Any] = WeakKeyDictionary()
+_known: WeakKeyDictionary[SparkContext, Readers | None] = WeakKeyDictionary()
 _folders: WeakKeyDictionary[SparkContext, tempfile.TemporaryDirectory[str]] = WeakKeyDictionary()
 """Where the jar of an application is, as long as executors may ask for it."""
 
 
-def position_format(gateway: Gateway) -> Any | None:  # noqa: ANN401 -- a Java object
-    """Return the format, made once for each application; None if this Spark cannot have it."""
+class Readers(NamedTuple):
+    """Two Java objects."""
+
+    format: Any
+    """Spark's format of Parquet, which counts the positions of rows instead of making an object for each."""
+    less: Any
+    """What makes readers that tell positions into ones that leave out retracted rows."""
+
+
+def readers_of(gateway: Gateway) -> Readers | None:
+    """Return what an application has; None if it cannot have it."""
     context = gateway.spark.sparkContext
     with _lock:
         if context not in _known:
@@ -43,14 +53,15 @@ def position_format(gateway: Gateway) -> Any | None:  # noqa: ANN401 -- a Java o
         return _known[context]
 
 
-def _make(gateway: Gateway, folder: Path) -> Any | None:  # noqa: ANN401 -- a Java object
+def _make(gateway: Gateway, folder: Path) -> Readers | None:
     text = files(__package__).joinpath("positions.java").read_text()
     # The jar of another version of instar in the same application has classes of other names.
     package = f"{_PACKAGE}_{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
     try:
         compiler = compile_all(gateway.py4j, text.replace(f"package {_PACKAGE};", f"package {package};"))
         gateway.add_jar(_jar(folder / f"{package}.jar", compiler.getBytecodes()))
-        return construct(gateway.py4j, compiler.getClassLoader().loadClass(f"{package}.PositionFormat"))
+        less = construct(gateway.py4j, compiler.getClassLoader().loadClass(f"{package}.Positions"))
+        return Readers(less.format(), less)
     except (Py4JError, OSError):
         return None
 

@@ -6,8 +6,7 @@ consolidated are read with their times and diffs and added up.
 
 from __future__ import annotations
 
-import threading
-from functools import reduce
+from functools import partial, reduce
 from typing import TYPE_CHECKING, Any, Final
 
 from pyspark.sql import DataFrame
@@ -19,7 +18,7 @@ from instar.spark.native.names import widened_decimals
 from instar.spark.native.relation import field_json, parts_frame, show, shown_frame
 from instar.spark.native.scan_source import Branch, SnapshotSource
 from instar.spark.native.settle import settle_on_spark
-from instar.spark.native.stand_ins import Replacement, StandIn, install_rule, stand_in_frame
+from instar.spark.native.stand_ins import install_rule
 from instar.spark.planner.table import is_planned, planned_frame
 
 if TYPE_CHECKING:
@@ -28,15 +27,13 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, SparkSession
 
     from instar.schema import Field
-    from instar.spark.native.file_index import FileSource, TableOrigin
-    from instar.spark.native.gateway import Gateway
     from instar.spark.native.scan_source import ScanSource
     from instar.state import ConfigValue
     from instar.table import Services
     from instar.table.log.pin import Pin
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["later_frame", "plan_frame", "plan_of", "scan_frame", "snapshot_frame"]
+__all__ = ["later_frame", "metadata_plan", "plan_frame", "plan_of", "snapshot_frame"]
 
 _METADATA: Final = "_metadata"
 """The column by which Spark tells where a row is from."""
@@ -57,47 +54,7 @@ def snapshot_frame(
     def source(branch: Branch, read: Sequence[Field]) -> SnapshotSource:
         return SnapshotSource(gateway_of(spark), services, branch, read, options or {}, settled, pin)
 
-    if settled.scan.partly.any() and not settled.merge:
-        answering = source(Branch.COUNTED, settled.reader.schema.fields)
-        if is_planned(spark, answering):
-            return stand_in_frame(spark, _Less(gateway_of(spark), settled, source))
     return plan_frame(spark, settled, source)
-
-
-class _Less(StandIn):
-    """A snapshot less rows that are retracted by position, which metadata may answer for as a whole."""
-
-    def __init__(
-        self,
-        gateway: Gateway,
-        plan: SnapshotPlan,
-        source: Callable[[Branch, Sequence[Field]], SnapshotSource],
-    ) -> None:
-        fields = plan.reader.schema.fields
-        label = f"{_label(plan)} ({len(plan.scan)} parts)"
-        super().__init__(gateway, label, fields, widened_decimals(plan.state.history, fields))
-        self._plan = plan
-        self._source = source
-        self._origin = source(Branch.COUNTED, fields).origin()
-        self._made: Any = None  # knows nothing of this one, so that both end together
-        self._lock = threading.Lock()
-
-    def size(self) -> int:
-        """Return the size of all files of the snapshot."""
-        return self._plan.scan.bytes
-
-    def origin(self) -> TableOrigin:
-        """Return the table of the snapshot."""
-        return self._origin
-
-    def replacement(self, query: str, columns: Sequence[str], *, aggregated: bool) -> Replacement:  # noqa: ARG002 -- all read the same
-        """Return the scans that the snapshot is made of."""
-        if not set(columns) <= set(self.named):
-            return Replacement(plan_of(plan_frame(self.gateway.spark, self._plan, self._source, _METADATA)))
-        with self._lock:
-            if self._made is None:
-                self._made = plan_of(plan_frame(self.gateway.spark, self._plan, self._source))
-        return Replacement(self._made, self.answering(self._plan, self._source) if aggregated else None)
 
 
 def plan_of(frame: DataFrame) -> Any:  # noqa: ANN401 -- a Java object
@@ -113,36 +70,26 @@ def plan_frame(
     spark: SparkSession,
     plan: SnapshotPlan,
     source: Callable[[Branch, Sequence[Field]], SnapshotSource],
-    *places: str,
 ) -> DataFrame:
-    """Return the rows of a plan, from sources of its parts in each branch that it has.
-
-    `places` are columns that Spark has of files, which rows that are added up do not have.
-    """
+    """Return the rows of a plan, from sources of its parts in each branch that it has."""
     fields = plan.reader.schema.fields
-    label = _label(plan)
-    history = plan.state.history
-    widened = widened_decimals(history, (*fields, *history.latest.fields))
-    whole, taken = (len(branch.parts(plan)) for branch in (Branch.SCAN, Branch.TAKEN))
-    frames = []
-    if whole or not taken:
-        frames.append(
-            scan_frame(
-                spark, f"{label} ({whole} parts)", fields, source(Branch.SCAN, fields), widened, *places
-            )
-        )
-    if taken:
-        retracted = f"{label} ({taken} parts less retracted rows)"
-        frames.append(_taken_frame(spark, retracted, fields, source(Branch.TAKEN, fields), widened, *places))
-    scan = reduce(DataFrame.unionAll, frames)
+    widened = _widened(plan)
+    planned = source(Branch.PLANNED, fields)
+    if is_planned(spark, planned):
+        install_rule(gateway_of(spark))
+        label = f"{_label(plan)} ({len(plan.scan)} parts)"
+        over_files = partial(metadata_plan, spark, plan, source)
+        scan = planned_frame(spark, planned, fields, widened, label, over_files)
+    else:
+        scan = _files_frame(spark, plan, source)
     if not plan.merge:
         return scan
     read = {field.id for field in fields}
-    others = tuple(field for field in history.latest.fields if field.id not in read)
+    others = tuple(field for field in plan.state.history.latest.fields if field.id not in read)
     merge = _merge_frame(
         spark,
         plan.state.name,
-        f"{label} ({len(plan.merge)} parts to add up)",
+        f"{_label(plan)} ({len(plan.merge)} parts to add up)",
         fields,
         source(Branch.MERGE, (*fields, *others)),
         others=others,
@@ -152,19 +99,38 @@ def plan_frame(
     return scan.unionAll(merge)
 
 
-def scan_frame(
+def metadata_plan(
     spark: SparkSession,
-    label: str,
-    fields: Sequence[Field],
-    source: FileSource,
-    widened: frozenset[int],
+    plan: SnapshotPlan,
+    source: Callable[[Branch, Sequence[Field]], SnapshotSource],
+) -> Any:  # noqa: ANN401 -- a Java object
+    """Return the plan that reads what is not added up over files, with what Spark has of each file."""
+    return plan_of(_files_frame(spark, plan, source, _METADATA))
+
+
+def _widened(plan: SnapshotPlan) -> frozenset[int]:
+    history = plan.state.history
+    return widened_decimals(history, (*plan.reader.schema.fields, *history.latest.fields))
+
+
+def _files_frame(
+    spark: SparkSession,
+    plan: SnapshotPlan,
+    source: Callable[[Branch, Sequence[Field]], SnapshotSource],
     *places: str,
 ) -> DataFrame:
-    """Return the rows of parts as they are, and under `places` what Spark has of their files."""
-    if isinstance(source, SnapshotSource) and is_planned(spark, source):
-        install_rule(gateway_of(spark))
-        return planned_frame(spark, source, fields, widened, label, *places)
-    return shown_frame(spark, label, fields, source, *places, widened=widened)
+    """Return the rows of a plan that are not added up, over files, and what Spark has of these."""
+    fields = plan.reader.schema.fields
+    label, widened = _label(plan), _widened(plan)
+    whole, taken = (len(branch.parts(plan)) for branch in (Branch.SCAN, Branch.TAKEN))
+    frames = []
+    if whole or not taken:
+        parts = source(Branch.SCAN, fields)
+        frames.append(shown_frame(spark, f"{label} ({whole} parts)", fields, parts, *places, widened=widened))
+    if taken:
+        retracted = f"{label} ({taken} parts less retracted rows)"
+        frames.append(_taken_frame(spark, retracted, fields, source(Branch.TAKEN, fields), widened, *places))
+    return reduce(DataFrame.unionAll, frames)
 
 
 def _taken_frame(

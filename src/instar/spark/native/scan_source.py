@@ -81,14 +81,14 @@ class Branch(Enum):
     """With their times and diffs, to be added up."""
     LOCATED = "located"
     """With their numbers, so that rows can be found again: all that are not added up."""
-    COUNTED = "counted"
-    """Not at all: what metadata has of all that are not added up."""
+    PLANNED = "planned"
+    """As they are, less rows that were retracted, which readers leave out: all that are not added up."""
 
     def parts(self, plan: SnapshotPlan) -> PartSet:
         """Return the parts of a plan that are read this way."""
         if self is Branch.MERGE:
             return plan.merge
-        if self in {Branch.LOCATED, Branch.COUNTED}:
+        if self in {Branch.LOCATED, Branch.PLANNED}:
             return plan.scan
         untouched, partly = plan.scan.apart
         return untouched if self is Branch.SCAN else partly
@@ -247,7 +247,7 @@ class ScanSource(FileSource):
         layout = self._layout
         files = [(self._adopt(key) if layout else self._locate(key), size) for key, size in parts.files]
         told = [told_values(layout, parts.adopted[at]) if layout else () for at in range(len(files))]
-        if self._branch is Branch.SCAN:
+        if self._branch in {Branch.SCAN, Branch.PLANNED}:
             together: dict[tuple[object, ...], FileGroup] = {}
             for file, values in zip(files, told, strict=True):
                 together.setdefault(values, FileGroup(values, [])).files.append(file)
@@ -312,11 +312,6 @@ class SnapshotSource(ScanSource):
     def plan(self) -> SnapshotPlan:
         """What is read."""
         return self._plan
-
-    @property
-    def is_tried(self) -> bool:
-        """Whether this is only asked for an answer, and another one read if it has none."""
-        return self._branch is Branch.COUNTED
 
     @cached_property
     def identity(self) -> str:

@@ -14,11 +14,6 @@ import org.apache.spark.sql.catalyst.expressions.Alias;
 import org.apache.spark.sql.catalyst.expressions.Attribute;
 import org.apache.spark.sql.catalyst.expressions.Expression;
 import org.apache.spark.sql.catalyst.expressions.MetadataAttribute;
-import org.apache.spark.sql.catalyst.expressions.aggregate.AggregateFunction;
-import org.apache.spark.sql.catalyst.expressions.aggregate.Count;
-import org.apache.spark.sql.catalyst.expressions.aggregate.Max;
-import org.apache.spark.sql.catalyst.expressions.aggregate.Min;
-import org.apache.spark.sql.catalyst.plans.logical.Aggregate;
 import org.apache.spark.sql.catalyst.plans.logical.Filter;
 import org.apache.spark.sql.catalyst.plans.logical.LogicalPlan;
 import org.apache.spark.sql.catalyst.plans.logical.Project;
@@ -86,23 +81,18 @@ class StandInRule extends Rule {
         List found = new ArrayList();
         StringBuilder wanted = new StringBuilder();
         Answers answers = new Answers();
-        find((LogicalPlan) plan, null, false, found, wanted, answers.plans);
+        find((LogicalPlan) plan, null, found, wanted, answers.plans);
         if (found.isEmpty() && answers.plans.isEmpty()) return plan;
         Seq told = found.isEmpty() ? null : (Seq) all.ask.apply(all.query(), wanted.toString());
-        for (int i = 0; i < found.size(); i++) {
-            answers.plans.put(found.get(i), told.apply(i));
-            Object answering = told.apply(found.size() + i);
-            if (answering != null) answers.answering.put(found.get(i), answering);
-        }
+        for (int i = 0; i < found.size(); i++) answers.plans.put(found.get(i), told.apply(i));
         return closed(replaced((LogicalPlan) plan, answers), answers.open);
     }
 
     /**
-     * Collects relations, and a line for each: its number, whether metadata may answer, and the columns that are read.
+     * Collects relations, and a line for each: its number, and the columns that are read.
      * A table that the planner knows has no scan of `_metadata`: where that is read, it stands for its files.
      */
-    private void find(
-            LogicalPlan plan, Set read, boolean aggregated, List found, StringBuilder wanted, Map plans) {
+    private void find(LogicalPlan plan, Set read, List found, StringBuilder wanted, Map plans) {
         if (plan instanceof DataSourceV2Relation) {
             Object table = ((DataSourceV2Relation) plan).table();
             if (table instanceof FileTable && table instanceof BiFunction && readsMetadata(plan, read)) {
@@ -114,7 +104,7 @@ class StandInRule extends Rule {
             String number = number((LogicalRelation) plan);
             if (number == null) return;
             found.add(plan);
-            wanted.append(number).append(aggregated ? " aggregated" : " read");
+            wanted.append(number);
             for (Iterator each = plan.output().iterator(); each.hasNext();) {
                 Attribute column = (Attribute) each.next();
                 if (read == null || read.contains(column.exprId())) wanted.append(' ').append(column.name());
@@ -131,21 +121,9 @@ class StandInRule extends Rule {
                 below.add(((Attribute) each.next()).exprId());
             }
         }
-        boolean above = plan instanceof Aggregate ? mayBeAnswered(plan.expressions()) : aggregated && passes(plan);
         for (Iterator each = plan.children().iterator(); each.hasNext();) {
-            find((LogicalPlan) each.next(), below, above, found, wanted, plans);
+            find((LogicalPlan) each.next(), below, found, wanted, plans);
         }
-    }
-
-    /** Whether metadata may have the answer to an aggregation: it knows counts, and what is least and greatest. */
-    private static boolean mayBeAnswered(Seq expressions) {
-        for (Iterator each = expressions.iterator(); each.hasNext();) {
-            Expression own = (Expression) each.next();
-            boolean known = !(own instanceof AggregateFunction)
-                || own instanceof Count || own instanceof Min || own instanceof Max;
-            if (!known || !mayBeAnswered(own.children())) return false;
-        }
-        return true;
     }
 
     private static boolean readsMetadata(LogicalPlan leaf, Set read) {
@@ -176,10 +154,6 @@ class StandInRule extends Rule {
             answers.open.add(made);
             return made;
         }
-        if (plan instanceof Aggregate && !answers.answering.isEmpty()) {
-            LogicalPlan made = answered(plan, answers.answering);
-            if (made != null) return made;
-        }
         boolean changed = false;
         List children = new ArrayList();
         for (Iterator each = plan.children().iterator(); each.hasNext();) {
@@ -192,22 +166,6 @@ class StandInRule extends Rule {
         LogicalPlan made = (LogicalPlan) plan.withNewChildren(seq(children));
         if (passes(plan) && answers.open.contains(children.get(0))) answers.open.add(made);
         return made;
-    }
-
-    /** Returns an aggregation as metadata answers it; null if it has not the whole answer. */
-    private static LogicalPlan answered(LogicalPlan plan, Map answering) {
-        LogicalPlan leaf = (LogicalPlan) plan.children().head();
-        while (passes(leaf)) leaf = (LogicalPlan) leaf.children().head();
-        BiFunction table = (BiFunction) answering.get(leaf);
-        return table == null ? null : (LogicalPlan) table.apply("answer", overLeaf(plan, over(leaf, table)));
-    }
-
-    /** Returns a plan over another leaf. */
-    private static LogicalPlan overLeaf(LogicalPlan plan, LogicalPlan leaf) {
-        if (plan.children().isEmpty()) return leaf;
-        List children = new ArrayList();
-        children.add(overLeaf((LogicalPlan) plan.children().head(), leaf));
-        return (LogicalPlan) plan.withNewChildren(seq(children));
     }
 
     private LogicalPlan closed(LogicalPlan plan, Set open) {
@@ -249,8 +207,6 @@ class StandInRule extends Rule {
 /** What leaves are replaced by. */
 class Answers {
     final Map plans = new IdentityHashMap();
-    /** Tables that aggregations may be answered by. */
-    final Map answering = new IdentityHashMap();
     /** Plans in which conditions have not been pushed down yet. */
     final Set open = Collections.newSetFromMap(new IdentityHashMap());
 }

@@ -1,16 +1,14 @@
 """`StandIn`: a relation that stands for a table until a query is optimised.
 
 While Spark optimises a query, a rule (`stand_ins.java`) asks what each of them is to be replaced by, with the
-columns that are read: a plain scan over files, a table that Spark's planner knows, or any plan. Where an
-aggregation stands right above it, the rule also tries a table that metadata answers for, and takes that if it
-has the whole answer.
+columns that are read: a plain scan over files, a table that Spark's planner knows, or any plan.
 """
 
 from __future__ import annotations
 
 import itertools
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 from weakref import WeakSet, WeakValueDictionary
 
 from instar.errors import UsageError
@@ -20,22 +18,17 @@ from instar.spark.native.java import compiled_object
 from instar.spark.native.names import by_column_name, column_name
 from instar.spark.native.relation import physical_json, shown_frame, struct_json
 from instar.spark.native.relay import relayed
-from instar.spark.native.scan_source import Branch
-from instar.spark.planner.table import is_planned, planned_table
-from instar.table.read.audit import Skipping
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.schema import Field
     from instar.spark.native.filters import Filters
     from instar.spark.native.gateway import Gateway
-    from instar.spark.native.scan_source import SnapshotSource
-    from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["Replacement", "StandIn", "install_rule", "stand_in_frame", "why_no_stand_ins"]
+__all__ = ["StandIn", "install_rule", "stand_in_frame", "why_no_stand_ins"]
 
 _OPTION: Final = "instar.stands.for"
 """The option of a relation that says what it stands for."""
@@ -43,15 +36,6 @@ _numbers = itertools.count(1)
 _known: WeakValueDictionary[str, StandIn] = WeakValueDictionary()
 _ruled: WeakSet[Gateway] = WeakSet()
 """The sessions that have the rule."""
-
-
-class Replacement(NamedTuple):
-    """What a relation is replaced by; in an aggregation by what answers it, if that has the answer."""
-
-    plan: Any
-    """A relation over files, a table, or a logical plan with the same columns."""
-    answering: Any = None
-    """A table, or nothing."""
 
 
 class StandIn(FileSource):
@@ -70,8 +54,11 @@ class StandIn(FileSource):
         _known[self.number] = self
 
     @abstractmethod
-    def replacement(self, query: str, columns: Sequence[str], *, aggregated: bool) -> Replacement:
-        """Return what this is in a query that reads some columns."""
+    def replacement(self, query: str, columns: Sequence[str]) -> Any:  # noqa: ANN401 -- a Java object
+        """Return what this is in a query that reads some columns.
+
+        That is a relation over files, a table, or a logical plan with the same columns.
+        """
 
     def files(self, filters: Filters) -> Listing:  # noqa: ARG002 -- which these are does not matter
         """Refuse: only a rule of the session can tell what a query reads."""
@@ -85,23 +72,6 @@ class StandIn(FileSource):
         return struct_json(
             [physical_json(field, column_name(field.id, self.widened)) for field in self.fields]
         )
-
-    def planned(self, source: SnapshotSource, label: str) -> Any | None:  # noqa: ANN401 -- a Java object
-        """Return a table over parts that Spark's planner knows, if they can be read so in this session."""
-        if not is_planned(self.gateway.spark, source):
-            return None
-        return planned_table(self.gateway.spark, source, self.fields, self.widened, label)
-
-    def answering(
-        self,
-        plan: SnapshotPlan,
-        source: Callable[[Branch, Sequence[Field]], SnapshotSource],
-    ) -> Any | None:  # noqa: ANN401 -- a Java object
-        """Return what answers aggregations over all parts of a plan, if metadata may."""
-        if plan.merge:
-            return None
-        parts = source(Branch.COUNTED, self.fields)
-        return self.planned(parts, self.label) if parts.policy(plan).mode is Skipping.ON else None
 
 
 def stand_in_frame(spark: SparkSession, stand_in: StandIn) -> DataFrame:
@@ -120,21 +90,20 @@ def why_no_stand_ins(gateway: Gateway) -> str | None:
 
 
 class _Replacements:
-    """What the rule asks: the relations in a query, which columns of each are read, and by what."""
+    """What the rule asks: the relations in a query, and which columns of each are read."""
 
     def __init__(self, gateway: Gateway) -> None:
         self._gateway = gateway
 
     @relayed
     def apply(self, query: str, wanted: str) -> Any:  # noqa: ANN401 -- a Scala sequence
-        """Return what each relation is replaced by, and then what answers aggregations of each."""
+        """Return what each relation is replaced by."""
         lines = wanted.splitlines()
-        made: dict[str, Replacement] = {}
+        made: dict[str, Any] = {}
         for line in dict.fromkeys(lines):
-            number, kind, *columns = line.split(" ")
-            made[line] = _known[number].replacement(query, columns, aggregated=kind == "aggregated")
-        found = [made[line] for line in lines]
-        return self._gateway.seq([own.plan for own in found] + [own.answering for own in found])
+            number, *columns = line.split(" ")
+            made[line] = _known[number].replacement(query, columns)
+        return self._gateway.seq([made[line] for line in lines])
 
     class Java:
         """What the JVM takes this for."""

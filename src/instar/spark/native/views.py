@@ -11,7 +11,8 @@ from __future__ import annotations
 import threading
 import warnings
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from functools import partial
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakValueDictionary, ref
 
 from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
@@ -22,10 +23,11 @@ from instar.spark.native.file_index import Keeper, Listing, PartIndex
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
 from instar.spark.native.relation import struct_json
-from instar.spark.native.scan import plan_frame, plan_of
+from instar.spark.native.scan import metadata_plan, plan_frame, plan_of
 from instar.spark.native.scan_source import Branch, SnapshotSource, table_origin
 from instar.spark.native.settle import may_settle_here
-from instar.spark.native.stand_ins import Replacement, StandIn, stand_in_frame, why_no_stand_ins
+from instar.spark.native.stand_ins import StandIn, stand_in_frame, why_no_stand_ins
+from instar.spark.planner.table import is_planned, planned_table
 from instar.table.read.settle import settle
 from instar.table.read.snapshot import check_fence, plan_snapshot, resolve_reader
 
@@ -99,36 +101,38 @@ class _View(StandIn):
             self._latest = ref(held)
         return held
 
-    def replacement(self, query: str, columns: Sequence[str], *, aggregated: bool) -> Replacement:
+    def replacement(self, query: str, columns: Sequence[str]) -> Any:  # noqa: ANN401 -- a Java object
         """Return what the view is in the state of a query, for these columns."""
         held = self.held_by(query)
         reads = frozenset(self.named[name].id for name in columns if name in self.named)
         known = held.indexes.get(reads)
         if known is not None:
-            return Replacement(known.relation(self._schema))
+            return known.relation(self._schema)
         plan = held.plans.get(reads) or self._plan(held.pin.state, reads)
         held.plans[reads] = plan
 
         def source(branch: Branch, read: Sequence[Field]) -> SnapshotSource:
             return _ViewSource(self, self._services, branch, read, plan, held, reads)
 
-        scan = source(Branch.SCAN, self.fields)
+        whole = source(Branch.PLANNED, self.fields)
+        is_whole = not plan.merge and not whole.adopted()
         only_fields = set(columns) <= set(self.named)
-        if not plan.merge and not plan.scan.partly.any() and not scan.adopted():
-            table = self.planned(scan, self.label) if only_fields else None
-            if table is not None:
-                return Replacement(table)
-            index = held.indexes[reads] = PartIndex(self.gateway, self.label, struct_json(()), scan)
-            return Replacement(index.relation(self._schema))
+        spark = self.gateway.spark
+        if is_whole and only_fields and is_planned(spark, whole):
+            over_files = partial(metadata_plan, spark, plan, source)
+            return planned_table(spark, whole, self.fields, self.widened, self.label, over_files)
+        if is_whole and not plan.scan.partly.any():
+            index = held.indexes[reads] = PartIndex(self.gateway, self.label, struct_json(()), whole)
+            return index.relation(self._schema)
         if not only_fields:
             raise UsageError(
                 f"a view of `{self._log.name}` has no column `_metadata`, because rows were retracted or "
                 "files adopted: read it without that"
             )
-        frame = plan_frame(self.gateway.spark, plan, source)
+        frame = plan_frame(spark, plan, source)
         if len(plan.reader.schema.fields) < len(self.fields):
             frame = self._complete(frame)
-        return Replacement(plan_of(frame), self.answering(plan, source) if aggregated else None)
+        return plan_of(frame)
 
     def check(self, reads: frozenset[int]) -> None:
         """Raise if fields that a query reads can no longer be honoured."""

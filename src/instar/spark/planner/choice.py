@@ -7,6 +7,7 @@ aggregation, or for the parts that a few rows are in.
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
@@ -20,6 +21,7 @@ from instar.spark.native.scan_source import Chosen
 from instar.spark.planner.answers import find_answers
 from instar.spark.planner.guards import fall_back
 from instar.spark.planner.numbered import Numbered
+from instar.state.retractions import encode_bitmap
 from instar.table.read.answers import Order, first_parts, top_parts
 from instar.table.read.audit import Skipping
 
@@ -96,22 +98,24 @@ class PartChoice(Numbered):
                 asked["functions"],
             )
             if found is not None:  # check whether parts were rightly skipped, some of them
-                policy = self._table.policy(settings)
-                chosen = source.choose(source.plan, self._filters, policy=policy) if source.is_tried else None
-                (chosen or self._chosen).check()
+                self._chosen.check()
             return found
         return self._first(asked) if kind == "limit" else self._top(asked)
 
     def _files(self, settings: Mapping[str, str], *, listed: bool) -> str:
-        """Check what is about to be read, and return it: paths and sizes by turns."""
+        """Check what is about to be read, and return it: paths, sizes and retracted rows by turns."""
         source = self._table.source
         source.check_session(settings)
         source.check()
         self._chosen.check()
         if not listed:
             return ""
-        groups = source.groups(self._chosen.parts)
-        return json.dumps([item for group in groups for file in group.files for item in file])
+        parts = self._chosen.parts
+        files = [file for group in source.groups(parts) for file in group.files]
+        taken: list[str | None] = ["" if self._table.less else None] * len(files)
+        for at, positions in parts.positions.items():
+            taken[at] = b64encode(encode_bitmap(positions)).decode()
+        return json.dumps([item for file, own in zip(files, taken, strict=True) for item in (*file, own)])
 
     def _prune(self, asked: Mapping[str, Any], live: Any, texts: Sequence[str]) -> Any:  # noqa: ANN401
         """Return what is left of the parts by what joins and subqueries have found out."""

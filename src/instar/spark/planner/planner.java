@@ -3,7 +3,8 @@
  *
  * Spark asks a scan dozens of questions, and most of them need no metadata: names, columns, sizes, whether two
  * scans are equal. These are answered here. What needs metadata is asked of Python: once when Spark hands over
- * filters, and once when it wants files. All of this lives on the driver; what goes to executors is Spark's own.
+ * filters, and once when it wants files. All of this lives on the driver. What goes to executors is Spark's own,
+ * or what leaves retracted rows out (`positions.java`).
  *
  * The compiler knows no lambdas, and takes no notice of type parameters.
  */
@@ -12,6 +13,8 @@ package instar;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Base64;
+import java.util.Collections;
 import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -70,8 +73,7 @@ import org.apache.spark.sql.execution.InSubqueryExec;
 import org.apache.spark.sql.execution.WholeStageCodegenExec;
 import org.apache.spark.sql.execution.datasources.DataSourceStrategy$;
 import org.apache.spark.sql.execution.datasources.FilePartition;
-import org.apache.spark.sql.execution.datasources.HadoopFsRelation;
-import org.apache.spark.sql.execution.datasources.LogicalRelation$;
+import org.apache.spark.sql.execution.datasources.FileStatusWithMetadata;
 import org.apache.spark.sql.execution.datasources.NoopCache$;
 import org.apache.spark.sql.execution.datasources.PartitionDirectory;
 import org.apache.spark.sql.execution.datasources.PartitionSpec;
@@ -80,9 +82,7 @@ import org.apache.spark.sql.execution.datasources.PartitioningAwareFileIndex;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetUtils;
 import org.apache.spark.sql.execution.datasources.v2.DataSourceV2Relation;
-import org.apache.spark.sql.execution.datasources.v2.DataSourceV2ScanRelation;
 import org.apache.spark.sql.execution.datasources.v2.FileTable;
-import org.apache.spark.sql.execution.datasources.v2.V2ScanRelationPushDown$;
 import org.apache.spark.sql.execution.datasources.v2.parquet.ParquetScan;
 import org.apache.spark.sql.internal.SQLConf;
 import org.apache.spark.sql.internal.connector.SupportsPushDownCatalystFilters;
@@ -90,6 +90,7 @@ import org.apache.spark.sql.internal.connector.SupportsRuntimeCatalystFiltering;
 import org.apache.spark.sql.sources.Filter;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.MapType;
 import org.apache.spark.sql.types.StructField;
@@ -109,19 +110,29 @@ public class Planner {
     final org.apache.spark.sql.classic.SparkSession session;
     final scala.collection.immutable.Map options;
     final CaseInsensitiveStringMap optionMap;
+    final BiFunction less;
     private final BiFunction told;
 
-    /** `options` say how files are read; `told` adds to a question what Python is told of the session and filters. */
-    public Planner(org.apache.spark.sql.classic.SparkSession session, Map options, BiFunction told) {
+    /**
+     * `options` say how files are read; `told` adds to a question what Python is told of the session and filters;
+     * `less` makes readers that tell positions into ones that leave retracted rows out.
+     */
+    public Planner(
+            org.apache.spark.sql.classic.SparkSession session, Map options, BiFunction told, BiFunction less) {
         this.session = session;
+        this.less = less;
         this.options = org.apache.spark.api.python.PythonUtils.toScalaMap(options);
         this.optionMap = new CaseInsensitiveStringMap(options);
         this.told = told;
     }
 
-    /** Returns a table in one state; `identity` tells it from others, `python` chooses its parts. */
-    public PlannedTable table(String name, String identity, String schema, BiFunction python, String number) {
-        return new PlannedTable(this, name, identity, (StructType) DataType.fromJson(schema), python, number);
+    /**
+     * Returns a table in one state; `identity` tells it from others, `python` chooses its parts, and `less` says that
+     * rows of some parts are retracted.
+     */
+    public PlannedTable table(
+            String name, String identity, String schema, BiFunction python, String number, boolean less) {
+        return new PlannedTable(this, name, identity, (StructType) DataType.fromJson(schema), python, number, less);
     }
 
     /** Returns a frame over a table: all of its columns, or those that texts say, if there are any. */
@@ -155,9 +166,9 @@ public class Planner {
             "{\"type\":\"struct\",\"fields\":[{\"name\":\"f1\",\"nullable\":true,\"metadata\":{},\"type\":"
             + "{\"type\":\"struct\",\"fields\":[{\"name\":\"a\",\"type\":\"long\",\"nullable\":true,\"metadata\":{}}]}}]}");
         if (!PlannedTable.narrowed(bare, whole).equals(whole)) return "members of structs lose their ids";
-        String files = "[\"file:/instar/one.parquet\",1,\"file:/instar/two.parquet\",2]";
+        String files = "[\"file:/instar/one.parquet\",1,\"\",\"file:/instar/two.parquet\",2,\"\"]";
         try {
-            new PartReader(this, whole, whole, NOTHING).partitions(Choice.decoded(files), 2);
+            new PartReader(this, whole, whole, NOTHING, true).partitions(Choice.decoded(files), 2);
         } catch (IllegalStateException lost) {
             return lost.getMessage();
         }
@@ -179,7 +190,8 @@ public class Planner {
 }
 
 /**
- * A table in one state: parts that are read as they are. Of a table of files, Spark can tell which they are.
+ * A table in one state: parts that are read as they are, less rows that were retracted by position. Of a table of files,
+ * Spark can tell which they are.
  *
  * It has the column `_metadata` that Spark has of files, but no scan of it: what reads that column is replaced by a
  * relation over files before Spark asks for a scan.
@@ -190,12 +202,15 @@ class PlannedTable extends FileTable implements BiFunction, SupportsMetadataColu
     final StructType schema;
     final String identity;
     final String number;
+    /** Whether rows of some parts are retracted. */
+    final boolean less;
     private final String name;
     private final Set known = new HashSet();
     private final Set apart = new HashSet();
     private volatile Choice whole;
 
-    PlannedTable(Planner planner, String name, String identity, StructType schema, BiFunction python, String number) {
+    PlannedTable(Planner planner, String name, String identity, StructType schema, BiFunction python, String number,
+                 boolean less) {
         super(planner.session, CaseInsensitiveStringMap.empty(), Planner.NOTHING, Option.apply(schema));
         this.planner = planner;
         this.name = name;
@@ -203,30 +218,14 @@ class PlannedTable extends FileTable implements BiFunction, SupportsMetadataColu
         this.schema = schema;
         this.python = python;
         this.number = number;
+        this.less = less;
     }
 
-    /** Puts the table into a plan: as a relation with these columns, over files, or in an aggregation that it may answer. */
+    /** Puts the table into a plan: as a relation with these columns, or over files. */
     public Object apply(Object kind, Object of) {
-        if (kind.equals("answer")) return answered((LogicalPlan) of);
-        if (kind.equals("files")) return overFiles();
+        if (kind.equals("files")) return python.apply("{\"kind\":\"files\"}", null);
         return new DataSourceV2Relation(
             this, (Seq) of, Planner.NONE, Planner.NONE, CaseInsensitiveStringMap.empty(), Planner.NONE);
-    }
-
-    /** Returns an aggregation over this table with its answer; null if metadata does not have it. */
-    private static LogicalPlan answered(LogicalPlan aggregation) {
-        LogicalPlan made = V2ScanRelationPushDown$.MODULE$.apply(aggregation);
-        LogicalPlan leaf = made;
-        while (!leaf.children().isEmpty()) leaf = (LogicalPlan) leaf.children().head();
-        boolean known = leaf instanceof DataSourceV2ScanRelation
-            && ((DataSourceV2ScanRelation) leaf).scan() instanceof Answer;
-        return known ? made : null;
-    }
-
-    /** Returns the same columns, and `_metadata`, of files. */
-    private LogicalPlan overFiles() {
-        HadoopFsRelation files = (HadoopFsRelation) python.apply("{\"kind\":\"files\"}", null);
-        return LogicalRelation$.MODULE$.apply(files, false).withMetadataColumns();
     }
 
     public MetadataColumn[] metadataColumns() { return new MetadataColumn[] {new FileColumn()}; }
@@ -343,7 +342,7 @@ class Choice {
     final boolean proved;
     final String digest;
     private final BiFunction python;
-    private volatile FileStatus[] files;
+    private volatile FileStatusWithMetadata[] files;
 
     Choice(BiFunction python, String number, long bytes, long rows, int parts, boolean proved, String digest) {
         this.python = python;
@@ -359,28 +358,38 @@ class Choice {
     Object ask(String question, Object of) { return python.apply(question, of); }
 
     /** Returns the files, which are checked each time, and listed once if they are not very many. */
-    FileStatus[] files(Planner planner) {
-        FileStatus[] known = files;
+    FileStatusWithMetadata[] files(Planner planner) {
+        FileStatusWithMetadata[] known = files;
         String told = (String) ask(planner.question(known == null ? "files" : "check", Planner.NOTHING), null);
         if (known == null) known = decoded(told);
         if (known.length <= MOST_KEPT) files = known;
         return known;
     }
 
-    /** Reads files from JSON: paths and sizes by turns. */
-    static FileStatus[] decoded(String told) {
+    /**
+     * Reads files from JSON: paths, sizes and retracted rows by turns. These are a bitmap in base64, empty if there are
+     * none, and null if no file of the table has any.
+     */
+    static FileStatusWithMetadata[] decoded(String told) {
         List items;
         try {
             items = (List) Planner.JSON.readValue(told, List.class);
         } catch (com.fasterxml.jackson.core.JsonProcessingException error) {
             throw new IllegalStateException(error);
         }
-        FileStatus[] made = new FileStatus[items.size() / 2];
+        FileStatusWithMetadata[] made = new FileStatusWithMetadata[items.size() / 3];
         for (int i = 0; i < made.length; i++) {
-            long size = ((Number) items.get(2 * i + 1)).longValue();
-            made[i] = new FileStatus(size, false, 0, 0L, 0L, new Path((String) items.get(2 * i)));
+            long size = ((Number) items.get(3 * i + 1)).longValue();
+            FileStatus file = new FileStatus(size, false, 0, 0L, 0L, new Path((String) items.get(3 * i)));
+            made[i] = new FileStatusWithMetadata(file, taken((String) items.get(3 * i + 2)));
         }
         return made;
+    }
+
+    private static scala.collection.immutable.Map taken(String bitmap) {
+        if (bitmap == null) return PartReader.NOT_SAID;
+        if (bitmap.isEmpty()) return PartReader.NONE_TAKEN;
+        return PartReader.said(Base64.getDecoder().decode(bitmap));
     }
 }
 
@@ -532,7 +541,7 @@ class PlannedScan implements SupportsReportStatistics /*OF SCANS*/ {
         this.filters = filters;
         this.choice = choice;
         this.decided = decided;
-        this.reader = new PartReader(table.planner, table.schema, columns, filters);
+        this.reader = new PartReader(table.planner, table.schema, columns, filters, table.less);
     }
 
     synchronized Choice chosen() {
@@ -603,8 +612,8 @@ class PlannedScan implements SupportsReportStatistics /*OF SCANS*/ {
 
     public Scan.ColumnarSupportMode columnarSupportMode() {
         SQLConf conf = SQLConf.get();
-        boolean batches = ParquetUtils.isBatchReadSupportedForSchema(conf, columns) && conf.wholeStageEnabled()
-            && !WholeStageCodegenExec.isTooManyFields(conf, columns);
+        boolean batches = ParquetUtils.isBatchReadSupportedForSchema(conf, reader.read) && conf.wholeStageEnabled()
+            && !WholeStageCodegenExec.isTooManyFields(conf, reader.read);
         return batches ? Scan.ColumnarSupportMode.SUPPORTED : Scan.ColumnarSupportMode.UNSUPPORTED;
     }
 
@@ -745,7 +754,7 @@ class PlannedBatch implements Batch {
 
     public InputPartition[] planInputPartitions() {
         Choice own = pruned == null ? scan.chosen() : pruned;
-        FileStatus[] files = own.files(scan.table.planner);
+        FileStatusWithMetadata[] files = own.files(scan.table.planner);
         try {
             return scan.reader.partitions(files, own.parts);
         } catch (IllegalStateException lost) {
@@ -766,29 +775,50 @@ class PlannedBatch implements Batch {
     public int hashCode() { return scan.hashCode(); }
 }
 
-/** Spark's own scan of Parquet, over files that it is told. */
+/** Spark's own scan of Parquet, over files that it is told, less rows that files say are retracted. */
 class PartReader {
+    /** By this name a file says which of its rows are retracted; executors know it too. */
+    private static final String TAKEN = "instar.taken";
+    static final scala.collection.immutable.Map NOT_SAID =
+        org.apache.spark.api.python.PythonUtils.toScalaMap(Collections.emptyMap());
+    static final scala.collection.immutable.Map NONE_TAKEN = said(new byte[0]);
+    /** By this name Spark's reader tells where in its file a row is. */
+    private static final String POSITION = "_tmp_metadata_row_index";
+    /** What is read of files: the columns, and if rows are to be left out the positions of all. */
+    final StructType read;
     private final Planner planner;
     private final StructType whole;
     private final StructType columns;
     private final Seq filters;
+    private final boolean less;
     private ParquetScan scan;
 
-    PartReader(Planner planner, StructType whole, StructType columns, Seq filters) {
+    PartReader(Planner planner, StructType whole, StructType columns, Seq filters, boolean less) {
         this.planner = planner;
         this.whole = whole;
         this.columns = columns;
         this.filters = filters;
+        this.less = less;
+        this.read = less ? columns.add(POSITION, DataTypes.LongType) : columns;
     }
 
-    /** Returns files as tasks read them: all, and no others. */
-    InputPartition[] partitions(FileStatus[] files, int count) {
+    static scala.collection.immutable.Map said(byte[] bitmap) {
+        return org.apache.spark.api.python.PythonUtils.toScalaMap(Collections.singletonMap(TAKEN, bitmap));
+    }
+
+    /** Returns files as tasks read them: all, and no others, with what they say is retracted. */
+    InputPartition[] partitions(FileStatusWithMetadata[] files, int count) {
         InputPartition[] made = files.length == 0
             ? new InputPartition[0] : over(new PartFiles(planner, files)).planInputPartitions();
         Set seen = new HashSet();
         for (int i = 0; i < made.length; i++) {
             PartitionedFile[] own = ((FilePartition) made[i]).files();
-            for (int j = 0; j < own.length; j++) seen.add(own[j].urlEncodedPath());
+            for (int j = 0; j < own.length; j++) {
+                seen.add(own[j].urlEncodedPath());
+                if (less && !own[j].otherConstantMetadataColumnValues().contains(TAKEN)) {
+                    throw new IllegalStateException("Spark does not pass on which rows are retracted");
+                }
+            }
         }
         if (seen.size() != count) throw new IllegalStateException("Spark holds " + seen.size() + " of " + count + " files");
         return made;
@@ -796,8 +826,9 @@ class PartReader {
 
     /** Returns what reads any of them. */
     synchronized PartitionReaderFactory factory() {
-        if (scan == null) scan = over(new PartFiles(planner, new FileStatus[0]));
-        return scan.createReaderFactory();
+        if (scan == null) scan = over(new PartFiles(planner, new FileStatusWithMetadata[0]));
+        PartitionReaderFactory own = scan.createReaderFactory();
+        return less ? (PartitionReaderFactory) planner.less.apply(own, columns) : own;
     }
 
     /**
@@ -826,7 +857,7 @@ class PartReader {
             if (own.isDefined() && reads((Filter) own.get())) pushed.add(own.get());
         }
         scan = new ParquetScan(
-            planner.session, files.hadoopConf(), files, whole, columns, Planner.NO_COLUMNS,
+            planner.session, files.hadoopConf(), files, whole, read, Planner.NO_COLUMNS,
             (Filter[]) pushed.toArray(new Filter[pushed.size()]), planner.optionMap, Planner.NONE,
             Planner.NOTHING, Planner.NOTHING, new VariantExtraction[0]);
         return scan;
@@ -835,16 +866,16 @@ class PartReader {
 
 /** Files, for Spark's scan of Parquet. */
 class PartFiles extends PartitioningAwareFileIndex {
-    private final FileStatus[] files;
+    private final FileStatusWithMetadata[] files;
 
-    PartFiles(Planner planner, FileStatus[] files) {
+    PartFiles(Planner planner, FileStatusWithMetadata[] files) {
         super(planner.session, planner.options, Planner.NONE, NoopCache$.MODULE$);
         this.files = files;
     }
 
     public Seq listFiles(Seq partitionFilters, Seq dataFilters) {
         List made = new ArrayList();
-        made.add(PartitionDirectory.apply(InternalRow.empty(), files));
+        made.add(new PartitionDirectory(InternalRow.empty(), Planner.seq(Arrays.asList((Object[]) files))));
         return Planner.seq(made);
     }
 

@@ -1,6 +1,7 @@
 """`PlannedTable`: a table in one state that Spark's planner knows, and the frame over it.
 
-`planned_frame(spark, source, fields, widened, label)` is a frame over a `SnapshotSource` of whole parts.
+`planned_frame(spark, source, fields, widened, label)` is a frame over all parts of a `SnapshotSource`, less
+rows that are retracted by position: readers leave these out.
 `is_planned` says whether a session wants this, and whether the source can be read so. `planner.java` has what
 Spark sees.
 """
@@ -9,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -17,7 +17,6 @@ from pyspark.sql import DataFrame
 
 from instar.errors import UsageError
 from instar.schema import field_name
-from instar.spark.native.file_index import PartIndex
 from instar.spark.native.filters import Filters
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import column_name
@@ -31,7 +30,7 @@ from instar.table.read.answers import tells_apart
 from instar.table.read.audit import Skipping
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pyspark.sql import SparkSession
 
@@ -56,10 +55,15 @@ _ATTRIBUTE: Final = re.compile(r"\b(\w+)#\d+L?\b")
 
 
 class PlannedTable(Numbered):
-    """Parts that are read as they are: none of them adopted, and no row of them retracted."""
+    """Parts that are read as they are, less rows that are retracted by position; none of them is adopted."""
 
     def __init__(
-        self, gateway: Gateway, source: SnapshotSource, fields: Mapping[str, Field], label: str
+        self,
+        gateway: Gateway,
+        source: SnapshotSource,
+        fields: Mapping[str, Field],
+        label: str,
+        over_files: Callable[[], Any],
     ) -> None:
         super().__init__()
         self.gateway = gateway
@@ -67,6 +71,9 @@ class PlannedTable(Numbered):
         self.fields = fields
         """The fields by the names that Spark knows them under."""
         self.label = label
+        self._over_files = over_files
+        self.less = bool(source.plan.scan.partly.any())
+        """Whether rows are retracted."""
         self.planner: Any = compiled_planner(gateway).planner
 
     def policy(self, settings: Mapping[str, str]) -> Policy:
@@ -99,13 +106,11 @@ class PlannedTable(Numbered):
         """
         asked = json.loads(question)
         if asked["kind"] == "files":
-            return PartIndex(self.gateway, self.label, struct_json(()), self.source).relation(self.schema)
+            return self._over_files()
         if asked["kind"] == "apart":
             return " ".join(self._apart(asked["columns"], asked["settings"]))
         filters = Filters.told(self.gateway, live, asked["filters"], asked["zone"], asked["modes"])
         policy = self.policy(asked["settings"])
-        if self.source.is_tried:  # what becomes of it is not known yet: checks are for what does
-            policy = replace(policy, sample=0)
         chosen = self.source.choose(self.source.plan, filters, policy=policy)
         proved = (
             bool(filters)
@@ -149,23 +154,21 @@ def planned_frame(
     fields: Sequence[Field],
     widened: frozenset[int],
     label: str,
-    *others: str,
+    over_files: Callable[[], Any],
 ) -> DataFrame:
-    """Return a frame of fields under the reader's names, and of other columns as they are.
+    """Return a frame of fields under the reader's names.
 
-    No filters on `widened` fields are pushed into files.
+    No filters on `widened` fields are pushed into files. `over_files` returns a plan with the same columns
+    and `_metadata`, for queries that read that.
     """
     gateway = gateway_of(spark)
     planner: Any = compiled_planner(gateway).planner
-    table = planned_table(spark, source, fields, widened, label)
+    table = planned_table(spark, source, fields, widened, label, over_files)
     if not any_looks_physical(fields):
-        return DataFrame(planner.frame(table, column_texts(gateway, fields, others, widened)), spark)
+        return DataFrame(planner.frame(table, column_texts(gateway, fields, (), widened)), spark)
     renamed = {column_name(field_id, widened): field_name(field_id) for field_id in sorted(widened)}
-    return show(
-        DataFrame(planner.frame(table, gateway.strings([])), spark).withColumnsRenamed(renamed),
-        fields,
-        *others,
-    )
+    frame = DataFrame(planner.frame(table, gateway.strings([])), spark)
+    return show(frame.withColumnsRenamed(renamed), fields)
 
 
 def planned_table(
@@ -174,6 +177,7 @@ def planned_table(
     fields: Sequence[Field],
     widened: frozenset[int],
     label: str,
+    over_files: Callable[[], Any],
 ) -> Any:  # noqa: ANN401 -- a Java object
     """Return a table of Spark's with the columns that `planned_frame` has."""
     install()
@@ -183,5 +187,5 @@ def planned_table(
         if not gateway.settings([_WORTH]):
             spark.conf.set(_WORTH, _LITTLE)
     named = {column_name(field.id, widened): field for field in fields}
-    table = PlannedTable(gateway, source, named, label)
-    return table.planner.table(label, source.identity, table.schema, table, table.number)
+    table = PlannedTable(gateway, source, named, label, over_files)
+    return table.planner.table(label, source.identity, table.schema, table, table.number, table.less)

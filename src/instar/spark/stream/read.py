@@ -13,7 +13,8 @@ from instar.schema.types import Primitive
 from instar.spark.native.file_index import FileGroup, Listing
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
-from instar.spark.native.scan import later_frame, scan_frame, snapshot_frame
+from instar.spark.native.relation import shown_frame
+from instar.spark.native.scan import later_frame, snapshot_frame
 from instar.spark.native.scan_source import Branch, ScanSource, SnapshotSource
 from instar.spark.source.table_scan import SCAN_LEASE_MS
 from instar.spark.source.worker_frame import can_open, worker_frame
@@ -108,7 +109,8 @@ def range_frame(
     source = RangeSource(gateway_of(spark), services, with_time, options or {}, scanned, held)
     parts = sum(len(plan.scan) for plan in scanned)
     label = f"instar:/{held.catalog.name} ({len(held.tables)} tables, {parts} parts)"
-    frame = scan_frame(spark, label, with_time, source, widened_decimals(held.catalog.history, with_time))
+    decimals = widened_decimals(held.catalog.history, with_time)
+    frame = shown_frame(spark, label, with_time, source, widened=decimals)
     for plan in plans:
         if _has_retractions(plan):
             wide = plan._replace(reader=plan.reader._replace(schema=Schema(tuple(with_time))))
