@@ -20,6 +20,8 @@ _ANSWERS_SECONDS: Final = 2.2
 """How long to wait at first: longer than answers are kept for the JVM."""
 _MOMENT_SECONDS: Final = 0.3
 _MOST_MOMENTS: Final = 20
+_CALM_MOMENTS: Final = 4
+"""For so long nothing may be let go of: Spark's cleaner is one of those who do, and what it frees cannot be seen."""
 _MEGABYTE: Final = 1 << 20
 
 
@@ -49,14 +51,14 @@ def measure(spark: SparkSession, place: Path) -> Footprint:
     """Measure what is left after both sides have thrown away what they can, however slow the machine is."""
     jvm: Any = spark._jvm
     gateway: Any = spark.sparkContext._gateway
-    held: tuple[int, int] | None = None
+    held: list[tuple[int, int]] = []
     seconds = _ANSWERS_SECONDS
     for _ in range(_MOST_MOMENTS):  # what one side lets go of, the other can let go of after
         gc.collect()
         jvm.java.lang.System.gc()
         time.sleep(seconds)
-        before, held = held, (_count_leases(place), len(gateway.gateway_property.pool))
-        if held == before:
+        held.append((_count_leases(place), len(gateway.gateway_property.pool)))
+        if held[-_CALM_MOMENTS:] == [held[-1]] * _CALM_MOMENTS:
             break
         seconds = _MOMENT_SECONDS
     runtime = jvm.java.lang.Runtime.getRuntime()
