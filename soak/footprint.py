@@ -21,7 +21,7 @@ _ANSWERS_SECONDS: Final = 2.2
 _MOMENT_SECONDS: Final = 0.3
 _MOST_MOMENTS: Final = 20
 _CALM_MOMENTS: Final = 4
-"""For so long nothing may be let go of: Spark's cleaner is one of those who do, and what it frees cannot be seen."""
+"""For so long nothing may be let go of: what Spark's own cleaner frees meanwhile cannot be seen."""
 _MEGABYTE: Final = 1 << 20
 
 

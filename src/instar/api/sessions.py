@@ -62,8 +62,8 @@ def scan_reports(frame: DataFrame) -> list[ScanReport]:
     """Plan a DataFrame without running it, and report on each scan of an instar table in it.
 
     The filters are those that Spark's optimizer has pushed down to each scan. A table that holds retractions
-    by value may have two scans: a separate one for parts whose rows have to be added up. Where tables are read
-    over files, parts with retracted rows have one too. A subquery runs once, and is reported once.
+    by value may have two scans: a separate one for parts whose rows have to be added up. Over files, parts
+    with retracted rows have one too. A subquery runs once, and is reported once.
     """
     from instar.spark import reports_of  # noqa: PLC0415 -- only who needs Spark loads it
 

@@ -62,7 +62,8 @@ def _scan(
 
     def read(written: WrittenPart) -> Iterable[pa.RecordBatch]:
         batches = read_written(blob, written, reader, ahead=ahead)
-        return list(batches) if in_threads and written.part.size <= AHEAD_BYTES else batches
+        share = min(1, len(reader.fields) / max(1, len(written.schema.fields)))
+        return list(batches) if in_threads and written.part.size * share <= AHEAD_BYTES else batches
 
     all_written = parts.written(history)
     yield from chain.from_iterable(
