@@ -220,3 +220,20 @@ def test_a_reader_that_is_built_in_another_way(
     table.delete("n between 5000 and 12000")
     left = [n for n in range(30_000) if n % 10 != 3 and not 5000 <= n <= 12_000]
     assert sorted(row.n for row in table.read(spark).collect()) == left
+
+
+@pytest.mark.parametrize("has_readers", [True, False])
+def test_where_rows_are_is_found_by_tasks(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, *, has_readers: bool
+) -> None:
+    """Tasks put positions together; where they cannot, the driver does."""
+    if not has_readers:
+        monkeypatch.setattr("instar.spark.native.located.readers_of", lambda _: None)
+    table = store.create_table("numbers", "n bigint", order_by=["n"])
+    for first in (0, 5000, 10_000):
+        table.append(pa.table({"n": np.arange(first, first + 5000)}))
+    assert table.delete("n % 1000 < 3", spark).rows == 45
+    assert table.delete("n % 1000 < 5 and n > 4000", spark).rows == 22
+    assert table.delete("n < 0 or n > 20000 or n % 1000 = 1", spark).rows == 0
+    left = [n for n in range(15_000) if n % 1000 >= (5 if n > 4000 else 3)]
+    assert table.snapshot().to_arrow().column("n").to_pylist() == left

@@ -7,29 +7,28 @@ understands it.
 
 from __future__ import annotations
 
+import struct
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-import pyarrow as pa
 from pyroaring import BitMap
-from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 from instar.errors import InstarError
 from instar.spark.native.filters import Filters
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
-from instar.spark.native.relation import parts_frame, show
+from instar.spark.native.positions import readers_of
+from instar.spark.native.relation import parts_frame, show, shown_frame
 from instar.spark.native.scan_source import Branch, SnapshotSource
-from instar.spark.workers import collect, map_in_arrow
-from instar.state.retractions import encode_bitmap
 from instar.table.read.audit import Skipping
 from instar.table.read.filter import Filter
 from instar.table.read.locate import certain_parts
 from instar.table.read.pruning import Condition
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterator
 
+    import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
     from instar.state import Place
@@ -53,7 +52,7 @@ def located_frame(spark: SparkSession, services: Services, plan: SnapshotPlan, p
     history = plan.state.history
     widened = widened_decimals(history, (*fields, *history.latest.fields))
     source = SnapshotSource(gateway_of(spark), services, Branch.LOCATED, fields, {}, plan, pin)
-    frame = parts_frame(
+    return shown_frame(
         spark,
         _label(plan),
         fields,
@@ -63,7 +62,6 @@ def located_frame(spark: SparkSession, services: Services, plan: SnapshotPlan, p
         leave_out=source.leave_out,
         places=(PART, ROW),
     )
-    return show(frame, fields, PART, ROW)
 
 
 def proved_parts(spark: SparkSession, services: Services, plan: SnapshotPlan, pin: Pin, where: str) -> Mask:
@@ -111,20 +109,25 @@ def _label(plan: SnapshotPlan) -> str:
 
 def positions_of(frame: DataFrame, plan: SnapshotPlan) -> dict[Place, BitMap]:
     """Return where the rows of a frame are that came from `located_frame`."""
-    places = frame.select(F.col(PART), F.col(ROW).cast("long"))
-    rows = map_in_arrow(places, _as_bitmaps, "part int, rows binary")
-    found: dict[int, BitMap] = {}
-    for part, data in collect(rows):
-        found.setdefault(part, BitMap()).update(BitMap.deserialize(bytes(data)))
-    return {plan.scan.place(part): positions for part, positions in found.items()}
+    places = frame.selectExpr(f"int(`{PART}`) AS `{PART}`", f"bigint(`{ROW}`) AS `{ROW}`")
+    readers = readers_of(gateway_of(frame.sparkSession))
+    rows = places._jdf  # noqa: SLF001 -- PySpark has no public way to it
+    found = _bitmaps(places.toArrow()) if readers is None else _decode(readers.less.located(rows))
+    return {plan.scan.place(part): positions for part, positions in found}
 
 
-def _as_bitmaps(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Put the positions of a task together."""
-    found: dict[int, BitMap] = {}
-    for batch in batches:
-        grouped = pa.Table.from_batches([batch]).group_by(PART).aggregate([(ROW, "list")])
-        for part, rows in zip(grouped.column(PART), grouped.column(f"{ROW}_list"), strict=True):
-            found.setdefault(part.as_py(), BitMap()).update(rows.values.to_numpy().astype("uint32"))
-    columns = [pa.array(list(found), pa.int32()), pa.array(map(encode_bitmap, found.values()), pa.binary())]
-    yield pa.RecordBatch.from_arrays(columns, names=["part", "rows"])
+def _decode(data: bytes) -> Iterator[tuple[int, BitMap]]:
+    """Yield numbers of parts and positions, as tasks have put them together."""
+    at = 0
+    while at < len(data):
+        part, length = struct.unpack_from(">ii", data, at)
+        at += 8
+        yield part, BitMap.deserialize(bytes(data[at : at + length]))
+        at += length
+
+
+def _bitmaps(places: pa.Table) -> Iterator[tuple[int, BitMap]]:
+    """Yield the same of rows one by one."""
+    grouped = places.group_by(PART).aggregate([(ROW, "list")])
+    for part, rows in zip(grouped.column(PART), grouped.column(f"{ROW}_list"), strict=True):
+        yield part.as_py(), BitMap(rows.values.to_numpy().astype("uint32"))

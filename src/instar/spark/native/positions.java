@@ -1,20 +1,30 @@
 package instar.positions;
 
+import java.io.ByteArrayInputStream;
+import java.io.ByteArrayOutputStream;
+import java.io.DataInputStream;
+import java.io.DataOutputStream;
 import java.io.IOException;
 import java.io.Serializable;
 import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.Iterator;
 import java.util.Optional;
 import java.util.PrimitiveIterator;
+import java.util.TreeMap;
 import java.util.function.BiFunction;
 import org.apache.hadoop.conf.Configuration;
 import org.apache.parquet.column.page.PageReadStore;
+import org.apache.spark.api.java.JavaRDD;
+import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.FileSourceOptions;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection$;
+import org.apache.spark.sql.classic.Dataset;
 import org.apache.spark.sql.connector.read.InputPartition;
 import org.apache.spark.sql.connector.read.PartitionReader;
 import org.apache.spark.sql.execution.datasources.PartitionedFile;
@@ -37,6 +47,7 @@ import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
+import scala.reflect.ClassTag$;
 import scala.runtime.AbstractFunction1;
 
 /**
@@ -51,6 +62,63 @@ public class Positions implements BiFunction {
     /** Returns what reads some columns, less retracted rows, with what reads them and the positions of rows last. */
     public Object apply(Object factory, Object columns) {
         return new LessFactory((FilePartitionReaderFactory) factory, (StructType) columns);
+    }
+
+    /**
+     * Returns where the rows of a frame are, of which the first column is the number of a part, and the second a position:
+     * for each part its number, the length of a bitmap, and the bitmap.
+     */
+    public byte[] located(Dataset frame) throws IOException {
+        JavaRDD rows = new JavaRDD(frame.queryExecution().toRdd(), ClassTag$.MODULE$.apply(InternalRow.class));
+        java.util.Map all = new TreeMap();
+        Iterator found = rows.mapPartitions(new Located()).collect().iterator();
+        while (found.hasNext()) {
+            DataInputStream rest = new DataInputStream(new ByteArrayInputStream((byte[]) found.next()));
+            while (rest.available() > 0) {
+                Integer part = Integer.valueOf(rest.readInt());
+                rest.readInt();
+                RoaringBitmap own = new RoaringBitmap();
+                own.deserialize(rest);
+                RoaringBitmap before = (RoaringBitmap) all.put(part, own);
+                if (before != null) own.or(before);
+            }
+        }
+        return Located.bytes(all);
+    }
+}
+
+/** Puts the positions of rows together that a task finds. */
+class Located implements FlatMapFunction {
+    public Iterator call(Object found) throws IOException {
+        Iterator rows = (Iterator) found;
+        java.util.Map all = new TreeMap();
+        int last = -1;
+        RoaringBitmap own = null;
+        while (rows.hasNext()) {
+            InternalRow row = (InternalRow) rows.next();
+            if (own == null || row.getInt(0) != last) {
+                last = row.getInt(0);
+                own = (RoaringBitmap) all.get(Integer.valueOf(last));
+                if (own == null) all.put(Integer.valueOf(last), own = new RoaringBitmap());
+            }
+            own.add((int) row.getLong(1));
+        }
+        return Collections.singletonList(bytes(all)).iterator();
+    }
+
+    static byte[] bytes(java.util.Map all) throws IOException {
+        ByteArrayOutputStream bytes = new ByteArrayOutputStream();
+        DataOutputStream out = new DataOutputStream(bytes);
+        Iterator parts = all.entrySet().iterator();
+        while (parts.hasNext()) {
+            java.util.Map.Entry part = (java.util.Map.Entry) parts.next();
+            RoaringBitmap own = (RoaringBitmap) part.getValue();
+            own.runOptimize();
+            out.writeInt(((Integer) part.getKey()).intValue());
+            out.writeInt(own.serializedSizeInBytes());
+            own.serialize(out);
+        }
+        return bytes.toByteArray();
     }
 }
 

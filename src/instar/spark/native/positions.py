@@ -40,7 +40,7 @@ class Readers(NamedTuple):
     format: Any
     """Spark's format of Parquet, which counts the positions of rows instead of making an object for each."""
     less: Any
-    """What makes readers that tell positions into ones that leave out retracted rows."""
+    """What makes readers that tell positions into ones that leave out retracted rows, and finds positions."""
 
 
 def readers_of(gateway: Gateway) -> Readers | None:

@@ -171,6 +171,7 @@ def shown_frame(
     widened: frozenset[int] = frozenset(),
     partitions: Sequence[dict[str, Any]] = (),
     leave_out: Leaving | None = None,
+    places: tuple[str, str] | None = None,
 ) -> DataFrame:
     """Return what `parts_frame` does, under the reader's names, and other columns as they are."""
     gateway = gateway_of(spark)
@@ -178,16 +179,23 @@ def shown_frame(
     has_condition = leave_out is None or condition is not None
     if gateway.relations is None or source.adopted() or not has_condition or any_looks_physical(fields):
         frame = parts_frame(
-            spark, label, fields, source, widened=widened, partitions=partitions, leave_out=leave_out
+            spark,
+            label,
+            fields,
+            source,
+            widened=widened,
+            partitions=partitions,
+            leave_out=leave_out,
+            places=places,
         )
-        return show(frame, fields, *others)
+        return show(frame, fields, *others, *(places or ()))
     install()
-    index = [] if leave_out is None else [field_json(ROW_INDEX, "long")]
+    index = [] if leave_out is None and places is None else [field_json(ROW_INDEX, "long")]
     relation = _relation(gateway, label, fields, source, widened, partitions, index)
+    told = [] if places is None else [f"int({NUMBER}) AS `{places[0]}`", f"{ROW_INDEX} AS `{places[1]}`"]
+    texts = column_texts(gateway, fields, others, widened, told)
     # Spark analyses it once, where each call of a frame's would have it analysed again.
-    return DataFrame(
-        gateway.relations.frame(relation, condition, column_texts(gateway, fields, others, widened)), spark
-    )
+    return DataFrame(gateway.relations.frame(relation, condition, texts), spark)
 
 
 def show(frame: DataFrame, fields: Sequence[Field], *others: str) -> DataFrame:
@@ -200,11 +208,18 @@ def show(frame: DataFrame, fields: Sequence[Field], *others: str) -> DataFrame:
 
 
 def column_texts(
-    gateway: Gateway, fields: Sequence[Field], others: Sequence[str], widened: frozenset[int] = frozenset()
+    gateway: Gateway,
+    fields: Sequence[Field],
+    others: Sequence[str],
+    widened: frozenset[int] = frozenset(),
+    told: Sequence[str] = (),
 ) -> Any:  # noqa: ANN401 -- a Java array
-    """Return columns as SQL, all in one call into the JVM: each column that is made here takes dozens."""
+    """Return columns as SQL, all in one call into the JVM: each column that is made here takes dozens.
+
+    `told` are texts already.
+    """
     named = [f"{column_name(field.id, widened)} AS {quote_name(field.name)}" for field in fields]
-    return gateway.strings([*named, *map(quote_name, others)])
+    return gateway.strings([*named, *map(quote_name, others), *told])
 
 
 def any_looks_physical(fields: Sequence[Field]) -> bool:
