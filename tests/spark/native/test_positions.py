@@ -222,18 +222,29 @@ def test_a_reader_that_is_built_in_another_way(
     assert sorted(row.n for row in table.read(spark).collect()) == left
 
 
-@pytest.mark.parametrize("has_readers", [True, False])
-def test_where_rows_are_is_found_by_tasks(
-    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, *, has_readers: bool
+@pytest.mark.parametrize("how", ["batches", "rows", "files", "driver"])
+def test_where_rows_are_is_found(
+    spark: SparkSession, store: Store, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
-    """Tasks put positions together; where they cannot, the driver does."""
-    if not has_readers:
+    """Readers tell the part and the position of a row, and tasks put them together; or the driver does."""
+    settings = {"rows": ROW_BY_ROW, "files": {"instar.planner": "files"}}.get(how, {})
+    if how == "driver":
         monkeypatch.setattr("instar.spark.native.located.readers_of", lambda _: None)
-    table = store.create_table("numbers", "n bigint", order_by=["n"])
-    for first in (0, 5000, 10_000):
-        table.append(pa.table({"n": np.arange(first, first + 5000)}))
-    assert table.delete("n % 1000 < 3", spark).rows == 45
-    assert table.delete("n % 1000 < 5 and n > 4000", spark).rows == 22
-    assert table.delete("n < 0 or n > 20000 or n % 1000 = 1", spark).rows == 0
-    left = [n for n in range(15_000) if n % 1000 >= (5 if n > 4000 else 3)]
+    before = {name: spark.conf.get(name, None) for name in settings}
+    for name, value in settings.items():
+        spark.conf.set(name, value)
+    try:
+        table = store.create_table("numbers", "s string, n bigint", order_by=["n"])
+        for first in (0, 5000, 10_000):
+            ids = np.arange(first, first + 5000)
+            table.append(pa.table({"s": [f"{n}" for n in ids], "n": ids}))
+        assert table.delete("n % 1000 < 3", spark).rows == 45
+        assert table.delete("n % 1000 < 5 and n > 4000", spark).rows == 22
+        assert table.delete("n < 0 or n > 20000 or n % 1000 = 1", spark).rows == 0
+        assert table.delete("s = '14000' or s like '%77'", spark).rows == 150
+        assert table.delete("_metadata.file_size < 0 or n = 14999", spark).rows == 1
+    finally:
+        for name, former in before.items():
+            spark.conf.unset(name) if former is None else spark.conf.set(name, former)
+    left = [n for n in range(14_999) if n % 1000 >= (5 if n > 4000 else 3) and n % 100 != 77]
     assert table.snapshot().to_arrow().column("n").to_pylist() == left

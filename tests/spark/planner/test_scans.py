@@ -118,7 +118,7 @@ def test_a_setting_that_is_no_choice(planned: SparkSession, events: Table) -> No
 LOST = {"asList((Object[]) files)": "asList(Arrays.copyOf((Object[]) files, files.length - 1))"}
 BROKEN = {
     "files": LOST,
-    "retractions": {"singletonMap(TAKEN, bitmap)": 'singletonMap("other", bitmap)'},
+    "retractions": {"said.put(TAKEN, ": 'said.put("other", '},
     "ids": {"own.nullable(), own.metadata()": "own.nullable(), asked.metadata()"},
     "classes": {"new ParquetScan(": "new ParquetScan(1, "},
 }

@@ -18,8 +18,10 @@ from instar.spark.native.filters import Filters
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
 from instar.spark.native.positions import readers_of
-from instar.spark.native.relation import parts_frame, show, shown_frame
+from instar.spark.native.relation import METADATA, parts_frame, plan_of, show, shown_frame
 from instar.spark.native.scan_source import Branch, SnapshotSource
+from instar.spark.native.stand_ins import install_rule
+from instar.spark.planner.table import is_planned, planned_frame
 from instar.table.read.audit import Skipping
 from instar.table.read.filter import Filter
 from instar.table.read.locate import certain_parts
@@ -48,19 +50,30 @@ _ZONE: Final = "spark.sql.session.timeZone"
 
 def located_frame(spark: SparkSession, services: Services, plan: SnapshotPlan, pin: Pin) -> DataFrame:
     """Return the rows of the parts that a plan scans, under the reader's names, with `PART` and `ROW`."""
-    fields = plan.reader.schema.fields
-    history = plan.state.history
+    gateway, fields, history = gateway_of(spark), plan.reader.schema.fields, plan.state.history
     widened = widened_decimals(history, (*fields, *history.latest.fields))
-    source = SnapshotSource(gateway_of(spark), services, Branch.LOCATED, fields, {}, plan, pin)
-    return shown_frame(
-        spark,
-        _label(plan),
-        fields,
-        source,
-        widened=widened,
-        partitions=source.partitions,
-        leave_out=source.leave_out,
-        places=(PART, ROW),
+    places = (PART, ROW)
+
+    def over_files(*others: str) -> DataFrame:
+        source = SnapshotSource(gateway, services, Branch.LOCATED, fields, {}, plan, pin)
+        return shown_frame(
+            spark,
+            _label(plan),
+            fields,
+            source,
+            *others,
+            widened=widened,
+            partitions=source.partitions,
+            leave_out=source.leave_out,
+            places=places,
+        )
+
+    source = SnapshotSource(gateway, services, Branch.PLANNED, fields, {}, plan, pin)
+    if not is_planned(spark, source):
+        return over_files()
+    install_rule(gateway)
+    return planned_frame(
+        spark, source, fields, widened, _label(plan), lambda: plan_of(over_files(METADATA)), places
     )
 
 

@@ -8,9 +8,11 @@ import java.io.IOException;
 import java.io.Serializable;
 import java.lang.reflect.Field;
 import java.nio.ByteBuffer;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
 import java.util.Iterator;
+import java.util.List;
 import java.util.Optional;
 import java.util.PrimitiveIterator;
 import java.util.TreeMap;
@@ -22,6 +24,8 @@ import org.apache.spark.api.java.function.FlatMapFunction;
 import org.apache.spark.sql.SparkSession;
 import org.apache.spark.sql.catalyst.FileSourceOptions;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.BoundReference;
+import org.apache.spark.sql.catalyst.expressions.Literal;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeProjection$;
 import org.apache.spark.sql.classic.Dataset;
@@ -33,7 +37,9 @@ import org.apache.spark.sql.execution.datasources.parquet.ParquetFileFormat;
 import org.apache.spark.sql.execution.datasources.parquet.ParquetRowIndexUtil;
 import org.apache.spark.sql.execution.datasources.parquet.VectorizedParquetRecordReader;
 import org.apache.spark.sql.execution.datasources.v2.FilePartitionReaderFactory;
+import org.apache.spark.sql.execution.vectorized.ConstantColumnVector;
 import org.apache.spark.sql.execution.vectorized.WritableColumnVector;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.vectorized.ColumnVector;
@@ -47,6 +53,7 @@ import scala.Function1;
 import scala.Option;
 import scala.collection.immutable.Map;
 import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag$;
 import scala.runtime.AbstractFunction1;
 
@@ -59,7 +66,10 @@ public class Positions implements BiFunction {
     /** Returns Parquet as Spark reads it, but the position of a row is counted and not taken out of an iterator. */
     public ParquetFileFormat format() { return new PositionFormat(); }
 
-    /** Returns what reads some columns, less retracted rows, with what reads them and the positions of rows last. */
+    /**
+     * Returns what reads some columns, less retracted rows, with what reads them and the positions of rows last.
+     * Behind the columns of a file, the number of the part and the position of a row may be asked for.
+     */
     public Object apply(Object factory, Object columns) {
         return new LessFactory((FilePartitionReaderFactory) factory, (StructType) columns);
     }
@@ -143,9 +153,12 @@ class Opening extends AbstractFunction1 implements Serializable {
     }
 }
 
-/** Reads files less the rows that were retracted, which each file brings along. */
+/** Reads files less the rows that were retracted, which each file brings along, as it does its number. */
 class LessFactory extends FilePartitionReaderFactory {
     private static final String TAKEN = "instar.taken";
+    private static final String NUMBER = "instar.number";
+    private static final String PART = "\u001fpart";
+    private static final String ROW = "\u001frow";
     private final FilePartitionReaderFactory inner;
     private final StructType columns;
 
@@ -159,13 +172,28 @@ class LessFactory extends FilePartitionReaderFactory {
     public boolean supportColumnarReads(InputPartition partition) { return inner.supportColumnarReads(partition); }
 
     public PartitionReader buildReader(PartitionedFile file) {
-        return new LessRows(inner.buildReader(file), taken(file), columns);
+        return new LessRows(inner.buildReader(file), taken(file), columns, width(), number(file));
     }
 
     public PartitionReader buildColumnarReader(PartitionedFile file) {
         RoaringBitmap taken = taken(file);
         PartitionReader batches = inner.buildColumnarReader(file);
-        return new LessBatches(batches, taken, columns.fields().length, Counter.install(batches));
+        return new LessBatches(batches, taken, columns, width(), number(file), Counter.install(batches));
+    }
+
+    /** Returns how many columns are in files. */
+    private int width() {
+        int width = 0;
+        while (width < columns.fields().length && !isPart(columns, width) && !isRow(columns, width)) width++;
+        return width;
+    }
+
+    static boolean isPart(StructType columns, int at) { return columns.fields()[at].name().equals(PART); }
+
+    static boolean isRow(StructType columns, int at) { return columns.fields()[at].name().equals(ROW); }
+
+    private static int number(PartitionedFile file) {
+        return ((Integer) file.otherConstantMetadataColumnValues().apply(NUMBER)).intValue();
     }
 
     /** Returns the retracted rows of a file; null if it has none. It has to say so: nothing must come back unnoticed. */
@@ -192,11 +220,18 @@ class LessRows implements PartitionReader {
     private final UnsafeProjection narrow;
     private InternalRow row;
 
-    LessRows(PartitionReader inner, RoaringBitmap taken, StructType columns) {
+    LessRows(PartitionReader inner, RoaringBitmap taken, StructType columns, int width, int number) {
         this.inner = inner;
         this.taken = taken;
-        this.width = columns.fields().length;
-        this.narrow = UnsafeProjection$.MODULE$.create(columns);
+        this.width = width;
+        List wanted = new ArrayList();
+        for (int i = 0; i < columns.fields().length; i++) {
+            Object own = LessFactory.isPart(columns, i)
+                ? (Object) new Literal(Integer.valueOf(number), DataTypes.IntegerType)
+                : new BoundReference(Math.min(i, width), columns.fields()[i].dataType(), true);
+            wanted.add(own);
+        }
+        this.narrow = UnsafeProjection$.MODULE$.create(CollectionConverters.asScala(wanted).toSeq());
     }
 
     public boolean next() throws IOException {
@@ -220,7 +255,9 @@ class LessBatches implements PartitionReader {
     private final PartitionReader inner;
     private final RoaringBitmap taken;
     private final PeekableIntIterator next;
+    private final StructType columns;
     private final int width;
+    private final ConstantColumnVector part = new ConstantColumnVector(1, DataTypes.IntegerType);
     private final Counter counter;
     private int[] left = EVERY;
     private ColumnarBatch batch;
@@ -230,13 +267,21 @@ class LessBatches implements PartitionReader {
     }
 
     /** `taken` is null if no row is retracted, and `counter` if positions are only told row by row. */
-    LessBatches(PartitionReader inner, RoaringBitmap taken, int width, Counter counter) {
+    LessBatches(PartitionReader inner, RoaringBitmap taken, StructType columns, int width, int number,
+                Counter counter) {
         this.inner = inner;
         this.taken = taken;
         this.next = taken == null ? null : taken.getIntIterator();
+        this.columns = columns;
         this.width = width;
         this.counter = counter;
-        if (counter != null) counter.tells = false;
+        part.setInt(number);
+        if (counter != null) counter.tells = asksForRows();
+    }
+
+    private boolean asksForRows() {
+        for (int i = width; i < columns.fields().length; i++) if (LessFactory.isRow(columns, i)) return true;
+        return false;
     }
 
     public boolean next() throws IOException {
@@ -254,11 +299,13 @@ class LessBatches implements PartitionReader {
     private ColumnarBatch less(ColumnarBatch whole) {
         int rows = whole.numRows();
         int count = taken == null ? rows : choose(whole.column(width), rows);
-        ColumnVector[] columns = new ColumnVector[width];
-        for (int i = 0; i < width; i++) {
-            columns[i] = count == rows ? whole.column(i) : new LeftColumn(whole.column(i), left);
+        ColumnVector[] made = new ColumnVector[columns.fields().length];
+        for (int i = 0; i < made.length; i++) {
+            ColumnVector own = whole.column(Math.min(i, width));
+            made[i] = count == rows ? own : new LeftColumn(own, left);
+            if (i >= width && LessFactory.isPart(columns, i)) made[i] = part;
         }
-        return new ColumnarBatch(columns, count);
+        return new ColumnarBatch(made, count);
     }
 
     /** Finds which rows of a batch are left, and returns how many; if that is all, nothing is said of which. */

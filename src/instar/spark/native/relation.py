@@ -38,18 +38,22 @@ if TYPE_CHECKING:
     from instar.spark.native.taken import Leaving
 
 __all__ = [
+    "METADATA",
     "any_looks_physical",
     "column_texts",
     "field_json",
     "looks_physical",
     "parts_frame",
     "physical_json",
+    "plan_of",
     "show",
     "shown_column",
     "shown_frame",
     "struct_json",
 ]
 
+METADATA: Final = "_metadata"
+"""The column by which Spark tells where a row is from."""
 _PHYSICAL: Final = re.compile(r"f\d+", re.IGNORECASE)
 
 
@@ -157,6 +161,11 @@ def _adopted_frame(  # noqa: PLR0913 -- as above
     )
 
 
+def plan_of(frame: DataFrame) -> Any:  # noqa: ANN401 -- a Java object
+    """Return the plan of a frame."""
+    return frame._jdf.queryExecution().analyzed()  # noqa: SLF001 -- PySpark has no public way to it
+
+
 def struct_json(fields: Sequence[dict[str, Any]]) -> str:
     """Return a schema as Spark's JSON."""
     return json.dumps({"type": "struct", "fields": list(fields)})
@@ -188,7 +197,7 @@ def shown_frame(
             leave_out=leave_out,
             places=places,
         )
-        return show(frame, fields, *others, *(places or ()))
+        return show(frame, fields, *(places or ()), *others)
     install()
     index = [] if leave_out is None and places is None else [field_json(ROW_INDEX, "long")]
     relation = _relation(gateway, label, fields, source, widened, partitions, index)
@@ -219,7 +228,7 @@ def column_texts(
     `told` are texts already.
     """
     named = [f"{column_name(field.id, widened)} AS {quote_name(field.name)}" for field in fields]
-    return gateway.strings([*named, *map(quote_name, others), *told])
+    return gateway.strings([*named, *told, *map(quote_name, others)])
 
 
 def any_looks_physical(fields: Sequence[Field]) -> bool:

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 from instar.spark.native.adding import add_up
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
-from instar.spark.native.relation import field_json, parts_frame, show, shown_frame
+from instar.spark.native.relation import METADATA, field_json, parts_frame, plan_of, show, shown_frame
 from instar.spark.native.scan_source import Branch, SnapshotSource
 from instar.spark.native.settle import settle_on_spark
 from instar.spark.native.stand_ins import install_rule
@@ -33,10 +33,8 @@ if TYPE_CHECKING:
     from instar.table.log.pin import Pin
     from instar.table.read.snapshot import SnapshotPlan
 
-__all__ = ["later_frame", "metadata_plan", "plan_frame", "plan_of", "snapshot_frame"]
+__all__ = ["later_frame", "metadata_plan", "plan_frame", "snapshot_frame"]
 
-_METADATA: Final = "_metadata"
-"""The column by which Spark tells where a row is from."""
 _BATCH_TS: Final = "_batch_ts"
 _BATCH_DIFF: Final = "_batch_diff"
 
@@ -55,11 +53,6 @@ def snapshot_frame(
         return SnapshotSource(gateway_of(spark), services, branch, read, options or {}, settled, pin)
 
     return plan_frame(spark, settled, source)
-
-
-def plan_of(frame: DataFrame) -> Any:  # noqa: ANN401 -- a Java object
-    """Return the plan of a frame."""
-    return frame._jdf.queryExecution().analyzed()  # noqa: SLF001 -- PySpark has no public way to it
 
 
 def _label(plan: SnapshotPlan) -> str:
@@ -105,7 +98,7 @@ def metadata_plan(
     source: Callable[[Branch, Sequence[Field]], SnapshotSource],
 ) -> Any:  # noqa: ANN401 -- a Java object
     """Return the plan that reads what is not added up over files, with what Spark has of each file."""
-    return plan_of(_files_frame(spark, plan, source, _METADATA))
+    return plan_of(_files_frame(spark, plan, source, METADATA))
 
 
 def _widened(plan: SnapshotPlan) -> frozenset[int]:

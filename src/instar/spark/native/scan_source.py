@@ -252,7 +252,7 @@ class ScanSource(FileSource):
             for file, values in zip(files, told, strict=True):
                 together.setdefault(values, FileGroup(values, [])).files.append(file)
             return list(together.values())
-        numbers = self._numbers(parts)
+        numbers = self.numbers(parts)
         if self._begins is not None:
             return _lined_up(files, told, [(number, self._begins[number]) for number in numbers])
         batch: list[tuple[str, ...]] = [()] * len(files)
@@ -267,7 +267,7 @@ class ScanSource(FileSource):
             groups.append(FileGroup(shared, [files[at] for at in own], [(numbers[at],) for at in own]))
         return groups
 
-    def _numbers(self, parts: PartSet) -> list[int]:
+    def numbers(self, parts: PartSet) -> list[int]:
         """Return the number of each part among those of the whole branch."""
         return list(range(len(parts)))
 
@@ -323,7 +323,8 @@ class SnapshotSource(ScanSource):
         state = self._plan.state
         return f"{state.table_id} {state.seqno} {self._plan.as_of} {digest} {sorted(self._options.items())}"
 
-    def _numbers(self, parts: PartSet) -> list[int]:
+    def numbers(self, parts: PartSet) -> list[int]:
+        """Return the number of each part among those of the whole branch."""
         numbers: list[int] = np.searchsorted(self._live, np.flatnonzero(parts.mask)).tolist()
         return numbers
 

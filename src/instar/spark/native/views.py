@@ -22,8 +22,8 @@ from instar.schema import Schema, check_reader, spark_json
 from instar.spark.native.file_index import Keeper, Listing, PartIndex
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import widened_decimals
-from instar.spark.native.relation import struct_json
-from instar.spark.native.scan import metadata_plan, plan_frame, plan_of
+from instar.spark.native.relation import plan_of, struct_json
+from instar.spark.native.scan import metadata_plan, plan_frame
 from instar.spark.native.scan_source import Branch, SnapshotSource, table_origin
 from instar.spark.native.settle import may_settle_here
 from instar.spark.native.stand_ins import StandIn, stand_in_frame, why_no_stand_ins

@@ -103,7 +103,10 @@ class PartChoice(Numbered):
         return self._first(asked) if kind == "limit" else self._top(asked)
 
     def _files(self, settings: Mapping[str, str], *, listed: bool) -> str:
-        """Check what is about to be read, and return it: paths, sizes and retracted rows by turns."""
+        """Check what is about to be read, and return it.
+
+        These are by turns a path, a size, and if it is needed the number of the part with retracted rows.
+        """
         source = self._table.source
         source.check_session(settings)
         source.check()
@@ -112,10 +115,11 @@ class PartChoice(Numbered):
             return ""
         parts = self._chosen.parts
         files = [file for group in source.groups(parts) for file in group.files]
-        taken: list[str | None] = ["" if self._table.less else None] * len(files)
-        for at, positions in parts.positions.items():
-            taken[at] = b64encode(encode_bitmap(positions)).decode()
-        return json.dumps([item for file, own in zip(files, taken, strict=True) for item in (*file, own)])
+        if not self._table.less:
+            return json.dumps([item for file in files for item in (*file, None)])
+        taken = {at: b64encode(encode_bitmap(own)).decode() for at, own in parts.positions.items()}
+        told = [(number, taken.get(at, "")) for at, number in enumerate(source.numbers(parts))]
+        return json.dumps([item for file, own in zip(files, told, strict=True) for item in (*file, own)])
 
     def _prune(self, asked: Mapping[str, Any], live: Any, texts: Sequence[str]) -> Any:  # noqa: ANN401
         """Return what is left of the parts by what joins and subqueries have found out."""

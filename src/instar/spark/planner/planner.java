@@ -128,7 +128,7 @@ public class Planner {
 
     /**
      * Returns a table in one state; `identity` tells it from others, `python` chooses its parts, and `less` says that
-     * rows of some parts are retracted.
+     * rows of some parts are retracted, or that the places of rows are asked for.
      */
     public PlannedTable table(
             String name, String identity, String schema, BiFunction python, String number, boolean less) {
@@ -166,7 +166,7 @@ public class Planner {
             "{\"type\":\"struct\",\"fields\":[{\"name\":\"f1\",\"nullable\":true,\"metadata\":{},\"type\":"
             + "{\"type\":\"struct\",\"fields\":[{\"name\":\"a\",\"type\":\"long\",\"nullable\":true,\"metadata\":{}}]}}]}");
         if (!PlannedTable.narrowed(bare, whole).equals(whole)) return "members of structs lose their ids";
-        String files = "[\"file:/instar/one.parquet\",1,\"\",\"file:/instar/two.parquet\",2,\"\"]";
+        String files = "[\"file:/instar/one.parquet\",1,[0,\"\"],\"file:/instar/two.parquet\",2,[1,\"\"]]";
         try {
             new PartReader(this, whole, whole, NOTHING, true).partitions(Choice.decoded(files), 2);
         } catch (IllegalStateException lost) {
@@ -202,7 +202,7 @@ class PlannedTable extends FileTable implements BiFunction, SupportsMetadataColu
     final StructType schema;
     final String identity;
     final String number;
-    /** Whether rows of some parts are retracted. */
+    /** Whether rows of some parts are retracted, or the places of rows asked for. */
     final boolean less;
     private final String name;
     private final Set known = new HashSet();
@@ -293,7 +293,7 @@ class PlannedTable extends FileTable implements BiFunction, SupportsMetadataColu
         for (int i = 0; i < found.length; i++) {
             StructField asked = wanted.fields()[i];
             StructField own = whole.apply(asked.name());
-            if (!own.metadata().contains("parquet.field.id")) {
+            if (!own.metadata().contains("parquet.field.id") && !PartReader.isPlace(own)) {
                 throw new IllegalStateException("the column " + own.name() + " has no id");
             }
             found[i] = new StructField(
@@ -367,8 +367,8 @@ class Choice {
     }
 
     /**
-     * Reads files from JSON: paths, sizes and retracted rows by turns. These are a bitmap in base64, empty if there are
-     * none, and null if no file of the table has any.
+     * Reads files from JSON: by turns a path, a size, and the number of the part with its retracted rows. These are a
+     * bitmap in base64, empty if there are none. It is null if nobody wants to know.
      */
     static FileStatusWithMetadata[] decoded(String told) {
         List items;
@@ -381,15 +381,9 @@ class Choice {
         for (int i = 0; i < made.length; i++) {
             long size = ((Number) items.get(3 * i + 1)).longValue();
             FileStatus file = new FileStatus(size, false, 0, 0L, 0L, new Path((String) items.get(3 * i)));
-            made[i] = new FileStatusWithMetadata(file, taken((String) items.get(3 * i + 2)));
+            made[i] = new FileStatusWithMetadata(file, PartReader.said((List) items.get(3 * i + 2)));
         }
         return made;
-    }
-
-    private static scala.collection.immutable.Map taken(String bitmap) {
-        if (bitmap == null) return PartReader.NOT_SAID;
-        if (bitmap.isEmpty()) return PartReader.NONE_TAKEN;
-        return PartReader.said(Base64.getDecoder().decode(bitmap));
     }
 }
 
@@ -777,15 +771,16 @@ class PlannedBatch implements Batch {
 
 /** Spark's own scan of Parquet, over files that it is told, less rows that files say are retracted. */
 class PartReader {
-    /** By this name a file says which of its rows are retracted; executors know it too. */
+    /** By these names a file says which of its rows are retracted, and its number; executors know them too. */
     private static final String TAKEN = "instar.taken";
-    static final scala.collection.immutable.Map NOT_SAID =
+    private static final String NUMBER = "instar.number";
+    private static final scala.collection.immutable.Map NOT_SAID =
         org.apache.spark.api.python.PythonUtils.toScalaMap(Collections.emptyMap());
-    static final scala.collection.immutable.Map NONE_TAKEN = said(new byte[0]);
     /** By this name Spark's reader tells where in its file a row is. */
     private static final String POSITION = "_tmp_metadata_row_index";
-    /** What is read of files: the columns, and if rows are to be left out the positions of all. */
+    /** What is read of files: columns that are in them, and the positions of rows if these are needed. */
     final StructType read;
+    private final StructType stored;
     private final Planner planner;
     private final StructType whole;
     private final StructType columns;
@@ -799,11 +794,22 @@ class PartReader {
         this.columns = columns;
         this.filters = filters;
         this.less = less;
-        this.read = less ? columns.add(POSITION, DataTypes.LongType) : columns;
+        List own = new ArrayList();
+        for (int i = 0; i < columns.fields().length; i++) if (!isPlace(columns.fields()[i])) own.add(columns.fields()[i]);
+        this.stored = new StructType((StructField[]) own.toArray(new StructField[own.size()]));
+        this.read = less ? stored.add(POSITION, DataTypes.LongType) : stored;
     }
 
-    static scala.collection.immutable.Map said(byte[] bitmap) {
-        return org.apache.spark.api.python.PythonUtils.toScalaMap(Collections.singletonMap(TAKEN, bitmap));
+    /** Whether a column tells where a row is, and is in no file: the number of a part, or a position in it. */
+    static boolean isPlace(StructField column) { return column.name().startsWith("\u001f"); }
+
+    /** Returns what a file says of itself: its number, and a bitmap of its retracted rows. */
+    static scala.collection.immutable.Map said(List told) {
+        if (told == null) return NOT_SAID;
+        Map said = new HashMap();
+        said.put(NUMBER, told.get(0));
+        said.put(TAKEN, Base64.getDecoder().decode((String) told.get(1)));
+        return org.apache.spark.api.python.PythonUtils.toScalaMap(said);
     }
 
     /** Returns files as tasks read them: all, and no others, with what they say is retracted. */
@@ -838,7 +844,7 @@ class PartReader {
     private boolean reads(Filter filter) {
         String[] paths = filter.references();
         for (int i = 0; i < paths.length; i++) {
-            DataType type = columns;
+            DataType type = stored;
             String[] steps = paths[i].split("\\.");
             for (int j = 0; j < steps.length; j++) {
                 if (!(type instanceof StructType)) return false;

@@ -20,7 +20,14 @@ from instar.schema import field_name
 from instar.spark.native.filters import Filters
 from instar.spark.native.gateway import gateway_of
 from instar.spark.native.names import column_name
-from instar.spark.native.relation import any_looks_physical, column_texts, physical_json, show, struct_json
+from instar.spark.native.relation import (
+    any_looks_physical,
+    column_texts,
+    field_json,
+    physical_json,
+    show,
+    struct_json,
+)
 from instar.spark.native.relay import install, relayed
 from instar.spark.planner.choice import PartChoice
 from instar.spark.planner.compiled import compiled_planner
@@ -64,6 +71,7 @@ class PlannedTable(Numbered):
         fields: Mapping[str, Field],
         label: str,
         over_files: Callable[[], Any],
+        places: tuple[str, str] | None,
     ) -> None:
         super().__init__()
         self.gateway = gateway
@@ -72,8 +80,10 @@ class PlannedTable(Numbered):
         """The fields by the names that Spark knows them under."""
         self.label = label
         self._over_files = over_files
-        self.less = bool(source.plan.scan.partly.any())
-        """Whether rows are retracted."""
+        self.places = () if places is None else tuple(zip(places, ("integer", "long"), strict=True))
+        """Names and types of the columns that tell where rows are."""
+        self.less = bool(places) or bool(source.plan.scan.partly.any())
+        """Whether readers have to know positions."""
         self.planner: Any = compiled_planner(gateway).planner
 
     def policy(self, settings: Mapping[str, str]) -> Policy:
@@ -92,7 +102,8 @@ class PlannedTable(Numbered):
     @property
     def schema(self) -> str:
         """The columns as files have them, as Spark's JSON."""
-        return struct_json([physical_json(field, name) for name, field in self.fields.items()])
+        stored = [physical_json(field, name) for name, field in self.fields.items()]
+        return struct_json([*stored, *(field_json(*place) for place in self.places)])
 
     @cached_property
     def _columns(self) -> Mapping[str, str]:
@@ -155,20 +166,22 @@ def planned_frame(
     widened: frozenset[int],
     label: str,
     over_files: Callable[[], Any],
+    places: tuple[str, str] | None = None,
 ) -> DataFrame:
     """Return a frame of fields under the reader's names.
 
     No filters on `widened` fields are pushed into files. `over_files` returns a plan with the same columns
-    and `_metadata`, for queries that read that.
+    and `_metadata`, for queries that read that. Under two names, `places`, the number of a row's part and its
+    position there are columns too.
     """
     gateway = gateway_of(spark)
     planner: Any = compiled_planner(gateway).planner
-    table = planned_table(spark, source, fields, widened, label, over_files)
+    table = planned_table(spark, source, fields, widened, label, over_files, places)
     if not any_looks_physical(fields):
-        return DataFrame(planner.frame(table, column_texts(gateway, fields, (), widened)), spark)
+        return DataFrame(planner.frame(table, column_texts(gateway, fields, places or (), widened)), spark)
     renamed = {column_name(field_id, widened): field_name(field_id) for field_id in sorted(widened)}
     frame = DataFrame(planner.frame(table, gateway.strings([])), spark)
-    return show(frame.withColumnsRenamed(renamed), fields)
+    return show(frame.withColumnsRenamed(renamed), fields, *(places or ()))
 
 
 def planned_table(
@@ -178,6 +191,7 @@ def planned_table(
     widened: frozenset[int],
     label: str,
     over_files: Callable[[], Any],
+    places: tuple[str, str] | None = None,
 ) -> Any:  # noqa: ANN401 -- a Java object
     """Return a table of Spark's with the columns that `planned_frame` has."""
     install()
@@ -187,5 +201,5 @@ def planned_table(
         if not gateway.settings([_WORTH]):
             spark.conf.set(_WORTH, _LITTLE)
     named = {column_name(field.id, widened): field for field in fields}
-    table = PlannedTable(gateway, source, named, label, over_files)
+    table = PlannedTable(gateway, source, named, label, over_files, places)
     return table.planner.table(label, source.identity, table.schema, table, table.number, table.less)
