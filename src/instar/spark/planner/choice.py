@@ -7,7 +7,7 @@ aggregation, or for the parts that a few rows are in.
 from __future__ import annotations
 
 import json
-from base64 import b64encode
+import struct
 from dataclasses import replace
 from functools import partial
 from hashlib import blake2b
@@ -102,24 +102,32 @@ class PartChoice(Numbered):
             return found
         return self._first(asked) if kind == "limit" else self._top(asked)
 
-    def _files(self, settings: Mapping[str, str], *, listed: bool) -> str:
-        """Check what is about to be read, and return it.
+    def _files(self, settings: Mapping[str, str], *, listed: bool) -> bytes:
+        """Check what is about to be read, and return it: the length of a list in JSON, the list, and bitmaps.
 
-        These are by turns a path, a size, and if it is needed the number of the part with retracted rows.
+        In the list are by turns a path, a size, and if they are needed the number of the part and the length
+        of the bitmap of its retracted rows.
         """
         source = self._table.source
         source.check_session(settings)
         source.check()
         self._chosen.check()
         if not listed:
-            return ""
+            return b""
         parts = self._chosen.parts
         files = [file for group in source.groups(parts) for file in group.files]
-        if not self._table.less:
-            return json.dumps([item for file in files for item in (*file, None)])
-        taken = {at: b64encode(encode_bitmap(own)).decode() for at, own in parts.positions.items()}
-        told = [(number, taken.get(at, "")) for at, number in enumerate(source.numbers(parts))]
-        return json.dumps([item for file, own in zip(files, told, strict=True) for item in (*file, own)])
+        taken: dict[int, bytes] = {}
+        numbers: Sequence[int | None] = [None] * len(files)
+        if self._table.less:
+            taken = {at: encode_bitmap(own) for at, own in sorted(parts.positions.items())}
+            numbers = source.numbers(parts)
+        told = [
+            item
+            for at, (file, number) in enumerate(zip(files, numbers, strict=True))
+            for item in (*file, number, len(taken.get(at, b"")))
+        ]
+        head = json.dumps(told).encode()
+        return b"".join((struct.pack(">i", len(head)), head, *taken.values()))
 
     def _prune(self, asked: Mapping[str, Any], live: Any, texts: Sequence[str]) -> Any:  # noqa: ANN401
         """Return what is left of the parts by what joins and subqueries have found out."""

@@ -11,9 +11,10 @@
 package instar;
 
 import com.fasterxml.jackson.databind.ObjectMapper;
+import java.io.IOException;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.Arrays;
-import java.util.Base64;
 import java.util.Collections;
 import java.util.EnumSet;
 import java.util.HashMap;
@@ -166,9 +167,10 @@ public class Planner {
             "{\"type\":\"struct\",\"fields\":[{\"name\":\"f1\",\"nullable\":true,\"metadata\":{},\"type\":"
             + "{\"type\":\"struct\",\"fields\":[{\"name\":\"a\",\"type\":\"long\",\"nullable\":true,\"metadata\":{}}]}}]}");
         if (!PlannedTable.narrowed(bare, whole).equals(whole)) return "members of structs lose their ids";
-        String files = "[\"file:/instar/one.parquet\",1,[0,\"\"],\"file:/instar/two.parquet\",2,[1,\"\"]]";
+        byte[] files = "[\"file:/instar/one.parquet\",1,0,0,\"file:/instar/two.parquet\",2,1,0]".getBytes("UTF-8");
+        byte[] told = ByteBuffer.allocate(4 + files.length).putInt(files.length).put(files).array();
         try {
-            new PartReader(this, whole, whole, NOTHING, true).partitions(Choice.decoded(files), 2);
+            new PartReader(this, whole, whole, NOTHING, true).partitions(Choice.decoded(told), 2);
         } catch (IllegalStateException lost) {
             return lost.getMessage();
         }
@@ -333,7 +335,8 @@ class FileColumn implements MetadataColumn {
 
 /** Parts that metadata chose. Python holds which they are. */
 class Choice {
-    static final int MOST_KEPT = 20000;
+    /** How many bytes Python may tell of files that are kept: those of about 20,000 files, or of fewer bitmaps. */
+    static final int MOST_KEPT = 4 << 20;
 
     final String number;
     final long bytes;
@@ -357,31 +360,37 @@ class Choice {
     /** Asks for something about these parts. */
     Object ask(String question, Object of) { return python.apply(question, of); }
 
-    /** Returns the files, which are checked each time, and listed once if they are not very many. */
+    /** Returns the files, which are checked each time, and listed once if that is not very much. */
     FileStatusWithMetadata[] files(Planner planner) {
-        FileStatusWithMetadata[] known = files;
-        String told = (String) ask(planner.question(known == null ? "files" : "check", Planner.NOTHING), null);
-        if (known == null) known = decoded(told);
-        if (known.length <= MOST_KEPT) files = known;
-        return known;
+        FileStatusWithMetadata[] kept = files;
+        Object told = ask(planner.question(kept == null ? "files" : "check", Planner.NOTHING), null);
+        if (kept != null) return kept;
+        FileStatusWithMetadata[] made = decoded((byte[]) told);
+        if (((byte[]) told).length <= MOST_KEPT) files = made;
+        return made;
     }
 
     /**
-     * Reads files from JSON: by turns a path, a size, and the number of the part with its retracted rows. These are a
-     * bitmap in base64, empty if there are none. It is null if nobody wants to know.
+     * Reads files: the length of a list in JSON, the list, and bitmaps. In the list are by turns a path, a size, the
+     * number of the part, and how many bytes of the bitmaps say which of its rows are retracted. If nobody wants to
+     * know these, the number is null.
      */
-    static FileStatusWithMetadata[] decoded(String told) {
+    static FileStatusWithMetadata[] decoded(byte[] told) {
+        int at = ByteBuffer.wrap(told).getInt();
         List items;
         try {
-            items = (List) Planner.JSON.readValue(told, List.class);
-        } catch (com.fasterxml.jackson.core.JsonProcessingException error) {
+            items = (List) Planner.JSON.readValue(told, 4, at, List.class);
+        } catch (IOException error) {
             throw new IllegalStateException(error);
         }
-        FileStatusWithMetadata[] made = new FileStatusWithMetadata[items.size() / 3];
+        at += 4;
+        FileStatusWithMetadata[] made = new FileStatusWithMetadata[items.size() / 4];
         for (int i = 0; i < made.length; i++) {
-            long size = ((Number) items.get(3 * i + 1)).longValue();
-            FileStatus file = new FileStatus(size, false, 0, 0L, 0L, new Path((String) items.get(3 * i)));
-            made[i] = new FileStatusWithMetadata(file, PartReader.said((List) items.get(3 * i + 2)));
+            long size = ((Number) items.get(4 * i + 1)).longValue();
+            FileStatus file = new FileStatus(size, false, 0, 0L, 0L, new Path((String) items.get(4 * i)));
+            byte[] taken = Arrays.copyOfRange(told, at, at + ((Integer) items.get(4 * i + 3)).intValue());
+            made[i] = new FileStatusWithMetadata(file, PartReader.said(items.get(4 * i + 2), taken));
+            at += taken.length;
         }
         return made;
     }
@@ -804,11 +813,11 @@ class PartReader {
     static boolean isPlace(StructField column) { return column.name().startsWith("\u001f"); }
 
     /** Returns what a file says of itself: its number, and a bitmap of its retracted rows. */
-    static scala.collection.immutable.Map said(List told) {
-        if (told == null) return NOT_SAID;
+    static scala.collection.immutable.Map said(Object number, byte[] taken) {
+        if (number == null) return NOT_SAID;
         Map said = new HashMap();
-        said.put(NUMBER, told.get(0));
-        said.put(TAKEN, Base64.getDecoder().decode((String) told.get(1)));
+        said.put(NUMBER, number);
+        said.put(TAKEN, taken);
         return org.apache.spark.api.python.PythonUtils.toScalaMap(said);
     }
 
