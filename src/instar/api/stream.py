@@ -133,7 +133,7 @@ class Stream:
             record = self._version(version, incoming_schema(data.schema))
             write = partial(write_stream_frame, self._handle, record, data, token)
         else:
-            stream = open_stream(data)
+            stream = open_stream(data, self._handle.known().schema)
             record = self._version(version, stream.schema)
             write = partial(write_batches, self._handle, record, conform(stream, record.schema), token)
         return report_stream(self._handle, "write", write, data=data)

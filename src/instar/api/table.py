@@ -97,7 +97,8 @@ class Table(TableUpkeep):
     ) -> Commit:
         """Add rows: a Spark, pandas or Polars DataFrame, or anything else that speaks the Arrow C stream.
 
-        A list of dicts, a pyarrow dataset and an iterator of batches are accepted too.
+        A list of dicts, a pyarrow dataset and an iterator of batches are accepted too. Dicts inside of
+        rows are structs, or maps where the table has maps.
 
         Columns match by name; case does not matter. Missing ones are null, and numbers widen. Data that does
         not fit raises `DataMismatchError` with the column, the row and the reason, and nothing is committed.

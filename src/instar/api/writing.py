@@ -18,6 +18,7 @@ from instar.table.write.upsert import check_key, upsert_local
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from instar.schema import Schema
     from instar.state import Created
     from instar.table import Committed, Services, TableLog
     from instar.table.write.evolving import Evolution
@@ -64,7 +65,7 @@ def create_data(services: Services, name: str, step: Created, data: Data, *, rep
     made: list[TableLog] = []
 
     def write() -> Committed:
-        begun = create_with_rows(services, name, step, _rows_of(data), replace=replace)
+        begun = create_with_rows(services, name, step, _rows_of(data, step.schema), replace=replace)
         made.append(begun.log)
         return begun.committed
 
@@ -77,7 +78,7 @@ def write_data(services: Services, log: TableLog, data: Data, options: WriteOpti
     options.check()
 
     def write() -> Committed:
-        return append_rows(services, log, _rows_of(data), options)
+        return append_rows(services, log, _rows_of(data, log.load_known().history.latest), options)
 
     return report_commit(services, log, "apply" if options.updates else "append", write, options.token, data)
 
@@ -147,13 +148,13 @@ def _report(
     return committed
 
 
-def _rows_of(data: Data) -> Rows:
-    """Return rows in the form in which they are stored: by Spark, or in process."""
+def _rows_of(data: Data, schema: Schema) -> Rows:
+    """Return rows for a table in the form in which they are stored: by Spark, or in process."""
     if is_spark_frame(data):
         from instar.spark import FrameRows  # noqa: PLC0415 -- only then
 
         return FrameRows(data)
-    return LocalRows(data)
+    return LocalRows(data, schema)
 
 
 def inputs_of(data: Data, *, by_name: bool = True) -> list[RunInput]:

@@ -19,7 +19,6 @@ from instar.parts.incoming import (
     ArrowData,
     check_names,
     find_leaf,
-    is_incidental,
     is_list,
     open_stream,
     plain,
@@ -28,6 +27,7 @@ from instar.parts.incoming import (
 from instar.parts.keys import arrange, column_keys
 from instar.parts.layout import DIFF, UPDATE_FIELDS, update_schema
 from instar.parts.nested import null_mask, open_list, open_map
+from instar.parts.objects import is_incidental
 from instar.parts.samples import sample_row, sample_value
 from instar.schema import (
     Decimal,

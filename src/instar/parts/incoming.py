@@ -5,8 +5,7 @@ What may be written where is decided in `conform.py`.
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from typing import Any, Final, NamedTuple, Protocol, Union, runtime_checkable
 
@@ -14,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from instar.errors import DataMismatchError, UnsupportedTypeError, UsageError
+from instar.parts.objects import are_dicts, from_dicts, from_pandas
 from instar.schema import (
     Decimal,
     Field,
@@ -39,7 +39,6 @@ __all__ = [
     "check_names",
     "data_schema",
     "find_leaf",
-    "is_incidental",
     "needed_types",
     "new_columns",
     "open_stream",
@@ -62,8 +61,6 @@ _LEAVES: Final = ARROW_NAMES | {
 
 INTEGERS: Final = tuple(Primitive(name) for name in names_of(Family.INTEGER))
 
-_INCIDENTAL: Final = b"instar.incidental"
-_FAILED_COLUMN: Final = re.compile(r"Conversion failed for column (.*) with type ", re.DOTALL)
 _VIEWS: Final = {pa.string_view(): pa.large_string(), pa.binary_view(): pa.large_binary()}
 
 
@@ -85,19 +82,22 @@ class NewColumn(NamedTuple):
     type: Type
 
 
-def as_table(data: ArrowData) -> pa.Table | None:
-    """Return data as a table, if it is all in memory and can be read more than once."""
+def as_table(data: ArrowData, schema: Schema | None = None) -> pa.Table | None:
+    """Return data as a table, if it is all in memory and can be read more than once.
+
+    Dicts of Python become maps where `schema`, that of the table that they are for, has maps.
+    """
     data = _collected(data)
     library = type(data).__module__.partition(".")[0]
     if library == "pandas" and hasattr(data, "columns"):
-        return _from_pandas(data)
+        return from_pandas(data, schema)
     if library == "polars" and hasattr(data, "collect_schema") and hasattr(data, "height"):
         _check_objects(data)
         return pa.table(data)
     if isinstance(data, pa.RecordBatch):
         return pa.Table.from_batches([data])
-    if isinstance(data, list | tuple) and data and all(isinstance(row, Mapping) for row in data):
-        return _from_dicts(data)
+    if are_dicts(data):
+        return from_dicts(data, schema)
     return data if isinstance(data, pa.Table) else None
 
 
@@ -125,22 +125,17 @@ def _narrowest(column: pa.ChunkedArray) -> pa.DataType:
     return column.type
 
 
-def open_stream(data: ArrowData) -> pa.RecordBatchReader:
-    """Return data as a stream of batches; of a pandas frame the columns, and not its index."""
+def open_stream(data: ArrowData, schema: Schema | None = None) -> pa.RecordBatchReader:
+    """Return data as a stream of batches; of a pandas frame the columns, and not its index.
+
+    `schema` is as for `as_table`.
+    """
     if isinstance(data, pa.RecordBatchReader):
         return data
-    data = _collected(data)
+    table = as_table(data, schema)
+    if table is not None:
+        return table.to_reader()
     library = type(data).__module__.partition(".")[0]
-    if library == "pandas" and hasattr(data, "columns"):
-        data = _from_pandas(data)
-    if library == "polars" and hasattr(data, "columns"):
-        _check_objects(data)
-    if isinstance(data, list | tuple) and data and all(isinstance(row, Mapping) for row in data):
-        data = _from_dicts(data)
-    if isinstance(data, pa.RecordBatch):
-        return pa.RecordBatchReader.from_batches(data.schema, [data])
-    if isinstance(data, pa.Table):
-        return data.to_reader()
     if library == "pyarrow" and hasattr(data, "scanner"):  # a dataset
         data = data.scanner()
     if library == "pyarrow" and hasattr(data, "to_reader"):
@@ -169,19 +164,6 @@ def _no_rows(kind: str) -> UsageError:
     )
 
 
-def _from_dicts(rows: Sequence[Mapping[str, Any]]) -> pa.Table:
-    """Return dicts as rows; a key that one of them lacks is null there."""
-    names = dict.fromkeys(name for row in rows for name in row)
-    columns = {}
-    for name in names:
-        try:
-            columns[str(name)] = pa.array([row.get(name) for row in rows])
-        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError) as error:
-            reason = f"its values are not of one type: {error}. Convert them first"
-            raise DataMismatchError(str(name), reason) from None
-    return _incidental(pa.table(columns))
-
-
 def _from_batches(data: Iterator[Any], kind: str) -> pa.RecordBatchReader:
     """Return what an iterator yields, batches or tables of one schema, as a stream."""
     first = next(data, None)
@@ -195,31 +177,6 @@ def _from_batches(data: Iterator[Any], kind: str) -> pa.RecordBatchReader:
             yield from item.to_batches() if isinstance(item, pa.Table) else [item]
 
     return pa.RecordBatchReader.from_batches(first.schema, batches())
-
-
-def _from_pandas(frame: Any) -> pa.Table:  # noqa: ANN401 -- pandas may be absent
-    """Return the columns of a pandas frame, or say which of them has no one type."""
-    try:
-        return _incidental(pa.Table.from_pandas(frame, preserve_index=False))
-    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError) as error:
-        found = _FAILED_COLUMN.search(str(error.args[-1]))
-        reason = f"its values are not of one type: {error.args[0]}. Convert them first"
-        raise DataMismatchError("?" if found is None else found[1], reason) from None
-
-
-def _incidental(table: pa.Table) -> pa.Table:
-    """Say of numbers that nobody chose their type: 5 may be a double, and 5.0 whole with others missing."""
-    fields = [it.with_metadata({_INCIDENTAL: b"1"}) if _is_number(it) else it for it in table.schema]
-    return pa.Table.from_arrays(table.columns, schema=pa.schema(fields))
-
-
-def _is_number(field: pa.Field) -> bool:
-    return bool(pa.types.is_integer(field.type) or pa.types.is_floating(field.type))
-
-
-def is_incidental(field: pa.Field) -> bool:
-    """Whether nobody has chosen the type of some numbers: they go wherever each of them fits."""
-    return _INCIDENTAL in (field.metadata or {})
 
 
 def _check_objects(frame: Any) -> None:  # noqa: ANN401 -- Polars may be absent

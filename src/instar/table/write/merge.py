@@ -95,7 +95,8 @@ def merge_local(
     services: Services, log: TableLog, data: ArrowData, on: Sequence[str], clauses: Sequence[Clause]
 ) -> Committed:
     """Merge data of this process."""
-    given = open_stream(data).read_all().combine_chunks()  # perhaps it can be read only once
+    latest = log.load_known().history.latest
+    given = open_stream(data, latest).read_all().combine_chunks()  # perhaps it can be read only once
 
     def merging(pin: Pin) -> RowChange:
         return _Merging(services, pin.state, given, on, clauses).change()

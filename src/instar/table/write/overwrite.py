@@ -38,7 +38,8 @@ OVERWRITING = "overwrite rows of"
 
 def overwrite_local(services: Services, log: TableLog, data: ArrowData, where: str | None) -> Committed:
     """Put rows of this process in the place of those for which a condition is true, or of all."""
-    given = open_stream(data).read_all()  # perhaps it can be read only once
+    known = log.load_known().history.latest
+    given = open_stream(data, known).read_all()  # perhaps it can be read only once
 
     def replacing(pin: Pin) -> RowChange:
         latest = pin.state.history.latest

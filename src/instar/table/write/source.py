@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from instar.errors import DataMismatchError
 from instar.parts import conform, data_schema
-from instar.parts.incoming import is_incidental
+from instar.parts.objects import is_incidental
 from instar.schema import Field, Schema, arrow_schema
 from instar.schema.schema import number_fields
 

@@ -88,10 +88,13 @@ class Rows(Protocol):
 
 
 class LocalRows:
-    """Rows of this process, in any form that speaks Arrow. They are stored once."""
+    """Rows of this process, in any form that speaks Arrow. They are stored once.
 
-    def __init__(self, data: ArrowData) -> None:
-        self._table = as_table(data)
+    `schema` is that of the table, which tells maps from structs where data are dicts.
+    """
+
+    def __init__(self, data: ArrowData, schema: Schema | None = None) -> None:
+        self._table = as_table(data, schema)
         self._stream = open_stream(data if self._table is None else self._table)
 
     @property

@@ -42,7 +42,8 @@ def upsert_local(
     services: Services, log: TableLog, data: ArrowData, evolution: Evolution | None = None
 ) -> Committed:
     """Add rows of this process in place of those that have the same key."""
-    given = open_stream(data).read_all()  # perhaps it can be read only once
+    known = log.load_known().history.latest
+    given = open_stream(data, known).read_all()  # perhaps it can be read only once
 
     def replacing(pin: Pin) -> RowChange:
         state = pin.state
