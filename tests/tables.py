@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from threading import Thread
 from typing import TYPE_CHECKING, Any
 
+import pyarrow.parquet as pq
 import pytest
 
 from instar.state import Place
@@ -27,6 +28,7 @@ from instar.table.log.manifest import ChunkReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+    from pathlib import Path
 
     from instar.state import TableState
     from instar.stats import FieldStats
@@ -45,6 +47,7 @@ __all__ = [
     "list_leases",
     "make_parts",
     "small_numbers",
+    "spoil_columns",
 ]
 
 START = 4_000_000_000_000
@@ -205,3 +208,16 @@ def small_numbers(rollup_every: int = 4, chunk_parts: int = 6, inline_parts: int
         patch.setattr("instar.table.log.rollup.MAX_CHUNK_PARTS", chunk_parts)
         patch.setattr("instar.table.write.append.INLINE_PARTS", inline_parts)
         yield
+
+
+def spoil_columns(place: Path, *columns: str) -> None:
+    """Overwrite the values of columns, as files call them, in all parts below a place."""
+    for path in place.rglob("parts/**/*.parquet"):
+        metadata = pq.read_metadata(path)
+        data = bytearray(path.read_bytes())
+        groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+        for chunk in (group.column(at) for group in groups for at in range(group.num_columns)):
+            if chunk.path_in_schema in columns:
+                first = chunk.dictionary_page_offset or chunk.data_page_offset
+                data[first : first + chunk.total_compressed_size] = bytes(chunk.total_compressed_size)
+        path.write_bytes(data)

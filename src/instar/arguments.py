@@ -62,6 +62,10 @@ def _is_commented(value: object) -> bool:
     )
 
 
+def _is_session(value: object) -> bool:
+    return any(class_.__name__ == "SparkSession" for class_ in type(value).__mro__)  # PySpark stays unloaded
+
+
 def _all_texts(values: Any) -> bool:  # noqa: ANN401 -- anything that can be gone through
     return all(isinstance(each, str) for each in values)
 
@@ -74,6 +78,7 @@ _KINDS: Final[Mapping[str, _Kind]] = {
     "str": _Kind(lambda value: isinstance(value, str), "a text"),
     "os.PathLike[str]": _Kind(lambda value: hasattr(value, "__fspath__"), "a path"),
     "Schema": _Kind(lambda value: type(value).__name__ == "Schema", "a Schema"),
+    "SparkSession": _Kind(_is_session, "a Spark session"),
     "Sequence[str]": _Kind(_is_texts, "a list of texts"),
     "Mapping[str, str]": _Kind(_is_settings, "a dict of texts"),
     "Mapping[str | None, str]": _Kind(_is_commented, "a dict of texts, by name or None"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from instar.api.writing import is_spark_frame, report_commit
+from instar.arguments import checked_methods
 from instar.table.write.merge import Clause, When, check_clauses, merge_local
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = ["Merge"]
 
 
+@checked_methods
 class Merge:
     """Clauses, in the order in which they are tried, and `execute`, which applies them in one commit.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 import instar
+from instar.api.merge import Merge
 from instar.errors import InstarError
 
 if TYPE_CHECKING:
@@ -35,12 +36,17 @@ def _row() -> pa.Table:
     return pa.table({"id": pa.array([1], pa.int32())})
 
 
+def _executing(clause: Callable[..., Merge]) -> Callable[..., Any]:
+    return lambda **given: clause(**given).execute()
+
+
 def calls(place: Path) -> Iterator[tuple[str, Callable[..., Any], dict[str, Any]]]:
     """Yield public calls that need no Spark, with arguments that are right."""
     store = instar.open(place)
     table = store.create_table("t", "id int, v string", key=["id"])
     table.append(_row())
     update = table.evolve()
+    merging: dict[str, Any] = {"data": _row(), "on": ["id"]}
     yield "open", instar.open, {"location": place}
     yield "create_table", store.create_table, {"name": "other", "schema": "id int"}
     yield "table", store.table, {"name": "other"}
@@ -51,6 +57,14 @@ def calls(place: Path) -> Iterator[tuple[str, Callable[..., Any], dict[str, Any]
     yield "append", table.append, {"data": _row()}
     yield "apply", table.apply, {"changes": _row()}
     yield "upsert", table.upsert, {"data": _row()}
+    yield "delete", table.delete, {"where": "id = 1"}
+    yield "update", table.update, {"set": {"v": "'x'"}, "where": "id = 1"}
+    yield "merge", lambda **given: table.merge(**given).when_matched_delete().execute(), merging
+    for clause in ("when_matched_update", "when_not_matched_insert"):
+        values = {"set" if clause == "when_matched_update" else "values": {"v": "'x'"}}
+        yield clause, _executing(getattr(table.merge(**merging), clause)), {**values, "condition": "true"}
+    for clause in ("when_matched_delete", "when_not_matched_by_source_delete"):
+        yield clause, _executing(getattr(table.merge(**merging), clause)), {"condition": "target.id = 1"}
     yield "snapshot", table.snapshot, {}
     yield "explain", table.explain, {"where": "id = 1"}
     yield "listen", lambda **given: next(table.listen(**given), None), {"since": 0, "timeout": 0.0}
@@ -83,8 +97,10 @@ def parameters(name: str, call: Callable[..., Any]) -> Iterator[str]:
     others: dict[str, Callable[..., Any]] = {
         "listen": instar.Table.listen,
         "to_batches": instar.Snapshot.to_batches,
+        "merge": instar.Table.merge,
     }
-    for parameter in inspect.signature(others.get(name, call)).parameters.values():
+    called = others.get(name) or getattr(Merge, name, call)
+    for parameter in inspect.signature(called).parameters.values():
         if parameter.name != "self" and parameter.kind is not parameter.VAR_KEYWORD:
             yield parameter.name
 

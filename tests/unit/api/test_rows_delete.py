@@ -6,12 +6,14 @@ from random import Random
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import instar
-from instar.errors import UsageError
+from instar.errors import CorruptTableError, UsageError
 from instar.parts import PartLimits
 from instar.table.read import rows
+from tests.tables import spoil_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -80,6 +82,22 @@ def test_a_part_is_taken_whole_without_being_opened(store: Store, monkeypatch: p
     assert left(table) == []
     assert opened == []
     assert table.explain("n > 5").total == 0
+
+
+def test_only_columns_of_the_condition_are_read(store: Store, tmp_path: Path) -> None:
+    """And only of the parts that it may be true for: others may be damaged, or not there."""
+    table = numbers(store)
+    spoil_columns(tmp_path, "f2", "f3")
+    assert table.delete("n % 10 = 3").rows == 300
+    assert table.delete("n between 1 and 3 or n is null").rows == 2
+    for path in (tmp_path / "lake").glob("tables/*/parts/*.parquet"):
+        if pq.read_table(path, columns=["f1"])["f1"][0].as_py() > 20:
+            path.unlink()
+    assert table.delete("n % 10 = 4 and n < 20").rows == 2
+    with pytest.raises(CorruptTableError):
+        table.delete("s = 'text 1' and n < 20")
+    with pytest.raises(CorruptTableError, match="its file is missing"):
+        table.delete("n % 10 = 4 and n < 2000")
 
 
 def test_listeners_are_told_what_was_deleted(store: Store) -> None:

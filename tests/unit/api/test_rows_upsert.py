@@ -11,7 +11,7 @@ import pytest
 import instar
 from instar.errors import ConflictError, CorruptTableError, DataMismatchError, UsageError
 from instar.table import PartWriter
-from tests.tables import small_numbers
+from tests.tables import small_numbers, spoil_columns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -279,6 +279,19 @@ def test_only_parts_that_may_have_a_key_are_read(tmp_path: Path) -> None:
     assert table.upsert(rows(12, v=2)).rows == 2
     found = {row["k"]: row["v"] for row in table.snapshot().to_arrow().to_pylist()}
     assert found == dict.fromkeys([*range(30), 100], 1) | dict.fromkeys([3, 5, 25, 28, 12, None], 2)
+
+
+def test_only_columns_of_the_key_are_read(tmp_path: Path) -> None:
+    """Of the rows that are replaced, nobody needs to know the others."""
+    ddl = "k bigint, v string, s struct<a: int, b: int>"
+    table = instar.open(tmp_path / "lake").create_table("t", ddl, key=["k", "s.a"])
+    rows = [{"k": k, "v": f"{k}", "s": {"a": 1, "b": k}} for k in range(50)]
+    table.append(rows)
+    spoil_columns(tmp_path, "f2")
+    assert table.upsert([{**rows[4], "v": "new"}, {**rows[5], "s": {"a": 2, "b": 0}}]).rows == 3
+    with pytest.raises(CorruptTableError):
+        table.to_arrow()
+    assert table.count() == 51
 
 
 def test_an_upsert_says_what_became_of_a_name(store: Store) -> None:

@@ -10,12 +10,13 @@ import pytest
 
 import instar
 from instar.errors import CorruptTableError, LeaseExpiredError
+from instar.table.log.rollup import ROLLUP_EVERY
 from tests.unit.cli.command import instar as command
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from instar import Store, Table
+    from instar import Snapshot, Store, Table
 
 
 def _table(store: Store) -> Table:
@@ -30,6 +31,15 @@ def _change(table: Table) -> None:
     table.delete("n = 3")
     table.compact(full=True)
     table.vacuum(grace_ms=0)
+
+
+def _end_leases(snapshot: Snapshot, place: Path) -> None:
+    """Have all leases on a store expire."""
+    leases = snapshot._services.leases
+    for lease_id, lease in leases._held.items():
+        leases._held[lease_id] = msgspec.structs.replace(lease, expires_at=0)
+    for path in place.rglob("leases/*"):
+        path.unlink()
 
 
 def test_a_reader_finishes_what_it_began(tmp_path: Path) -> None:
@@ -52,11 +62,7 @@ def test_a_reader_whose_lease_expired_is_told_so(tmp_path: Path) -> None:
     with instar.open(tmp_path) as store:
         table = _table(store)
         snapshot = table.snapshot()
-        leases = snapshot._services.leases
-        for lease_id, lease in leases._held.items():
-            leases._held[lease_id] = msgspec.structs.replace(lease, expires_at=0)
-        for path in tmp_path.rglob("leases/*"):
-            path.unlink()
+        _end_leases(snapshot, tmp_path)
         assert snapshot.to_arrow().num_rows == 12  # nothing is missing yet
         _change(table)
         with pytest.raises(LeaseExpiredError, match="lease expired, and a vacuum"):
@@ -65,6 +71,29 @@ def test_a_reader_whose_lease_expired_is_told_so(tmp_path: Path) -> None:
             for part in tmp_path.rglob("parts/*.parquet"):
                 part.unlink()
             with pytest.raises(CorruptTableError, match="its file is missing"):
+                held.to_arrow()
+
+
+def test_a_reader_whose_lease_expired_is_told_so_of_sheets_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What was retracted is in another sheet by now, and the parts are still there."""
+    monkeypatch.setattr("instar.table.write.append.INLINE_BITMAPS", 0)
+    with instar.open(tmp_path) as store, instar.open(tmp_path) as other:
+        table = _table(store)
+        table.delete("n = 3")
+        table.delete("n = 4")
+        with other.table("t").snapshot() as snapshot:
+            _end_leases(snapshot, tmp_path)
+            for n in range(ROLLUP_EVERY):
+                table.append(pa.table({"n": [n]}))
+            table.vacuum(grace_ms=0)
+            with pytest.raises(LeaseExpiredError, match="lease expired, and a vacuum"):
+                snapshot.to_arrow()
+        with other.table("t").snapshot() as held:
+            for sheet in tmp_path.rglob("retractions/*"):
+                sheet.unlink()
+            with pytest.raises(CorruptTableError, match=r"retraction sheet .* it is missing"):
                 held.to_arrow()
 
 

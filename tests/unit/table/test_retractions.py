@@ -63,6 +63,14 @@ def test_bitmaps_are_in_the_portable_format() -> None:
     assert decode_bitmap(encode_bitmap(whole_part(70_000)), 70_000, what="x") == BitMap(range(70_000))
 
 
+def test_a_bitmap_has_as_many_positions_as_it_is_said_to_have() -> None:
+    """So that what counts say and what readers leave out is the same."""
+    with pytest.raises(CorruptTableError, match="a bitmap has 2 positions, and 3 were written"):
+        decode_bitmap(encode_bitmap(BitMap([1, 5])), 3, what="x")
+    with pytest.raises(CorruptTableError, match="does not decode"):
+        decode_bitmap(b"no bitmap", 3, what="x")
+
+
 @pytest.mark.parametrize("share", [0.0005, 0.3])
 def test_retractions_are_found_by_part_and_time(world: World, share: float) -> None:
     """Whether they came in commits or in sheets, before rollups and after, by every handle."""

@@ -88,8 +88,8 @@ class SheetReader:
     def _get(self, ref: SheetRef, ranges: Sequence[tuple[int, int]]) -> Sequence[bytes]:
         try:
             return self._blob.get_ranges(ref.key, ranges)
-        except NotFoundError:
-            raise CorruptTableError(f"retraction sheet {ref.key}", "it is missing") from None
+        except NotFoundError as error:
+            raise CorruptTableError(f"retraction sheet {ref.key}", "it is missing", missing=True) from error
 
     def _keep(self, key: tuple[str, int], data: bytes) -> None:
         with self._lock:
