@@ -21,13 +21,13 @@ from instar.state.manifest import stats_fields
 from instar.state.parts import Part
 from instar.storage import BlobConsensus
 from instar.storage.objects import ObjectBlob
-from instar.table import Services, TableLog, begin_write, load_parts
+from instar.table import PartWriter, Services, TableLog, begin_write, load_parts
 from instar.table.layout import leases, part_key, table_root
 from instar.table.log.leases import find_lease
 from instar.table.log.manifest import ChunkReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Collection, Iterator
     from pathlib import Path
 
     from instar.state import TableState
@@ -43,6 +43,7 @@ __all__ = [
     "World",
     "all_rows",
     "append_parts",
+    "before_commit",
     "find_missing",
     "list_leases",
     "make_parts",
@@ -210,13 +211,27 @@ def small_numbers(rollup_every: int = 4, chunk_parts: int = 6, inline_parts: int
         yield
 
 
-def spoil_columns(place: Path, *columns: str) -> None:
-    """Overwrite the values of columns, as files call them, in all parts below a place."""
+def before_commit(patch: pytest.MonkeyPatch, meddle: Callable[[], object], *, times: int = 1) -> None:
+    """Let somebody else do something after a change has been worked out and before it is committed."""
+    left = iter(range(times))
+    commit = PartWriter.commit
+
+    def meddling(*args: Any, **kwargs: Any) -> object:  # noqa: ANN401 -- whatever the original takes
+        if kwargs.get("takes") is not None and next(left, None) is not None:
+            meddle()
+        return commit(*args, **kwargs)
+
+    patch.setattr(PartWriter, "commit", meddling)
+
+
+def spoil_columns(place: Path, *columns: str, groups: Collection[int] | None = None) -> None:
+    """Overwrite the values of columns, as files call them, in all parts below a place, or in some groups."""
     for path in place.rglob("parts/**/*.parquet"):
         metadata = pq.read_metadata(path)
         data = bytearray(path.read_bytes())
-        groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
-        for chunk in (group.column(at) for group in groups for at in range(group.num_columns)):
+        numbers = range(metadata.num_row_groups) if groups is None else groups
+        spoilt = [metadata.row_group(number) for number in numbers]
+        for chunk in (group.column(at) for group in spoilt for at in range(group.num_columns)):
             if chunk.path_in_schema in columns:
                 first = chunk.dictionary_page_offset or chunk.data_page_offset
                 data[first : first + chunk.total_compressed_size] = bytes(chunk.total_compressed_size)

@@ -94,13 +94,13 @@ def calls(place: Path) -> Iterator[tuple[str, Callable[..., Any], dict[str, Any]
 
 def parameters(name: str, call: Callable[..., Any]) -> Iterator[str]:
     """Yield the names of a call's parameters."""
-    others: dict[str, Callable[..., Any]] = {
+    others: dict[str, Any] = {
+        **vars(Merge),
         "listen": instar.Table.listen,
         "to_batches": instar.Snapshot.to_batches,
         "merge": instar.Table.merge,
     }
-    called = others.get(name) or getattr(Merge, name, call)
-    for parameter in inspect.signature(called).parameters.values():
+    for parameter in inspect.signature(others.get(name, call)).parameters.values():
         if parameter.name != "self" and parameter.kind is not parameter.VAR_KEYWORD:
             yield parameter.name
 

@@ -55,9 +55,11 @@ def test_rows_that_are_deleted_meanwhile_stay_deleted(table: Table) -> None:
     left = [number for number in range(40) if number >= 5 and number % 4 != 3]
     assert ids(table) == left
     assert ids(table, before) == list(range(40))
+    assert table.condition().retracted == 0, "they are retracted by value"
     places = load_parts(table._services.chunks, table.state).columns["places"].to_pylist()
     assert len({place["run"] for place in places}) == 2
     table.compact(full=True)
+    assert table.condition().retracted == 40 - len(left)
     assert ids(table) == left
     assert ids(table, before) == list(range(40))
 

@@ -13,6 +13,7 @@ from instar.errors import ColumnNotFoundError, DataMismatchError, UsageError
 from instar.parts import PartLimits
 from instar.schema import arrow_schema
 from tests.merges import LAYOUT, draw_clauses, draw_rows, merged, with_clauses
+from tests.tables import before_commit
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -120,6 +121,39 @@ def test_a_merge_updates_inserts_and_deletes_in_one_commit(store: Store) -> None
         (20, "new", 5),
         *((n, f"n{n}", 10 * n - 50) for n in range(3, 8)),
     ]
+
+
+@pytest.mark.parametrize("sweep", [False, True])
+def test_a_row_that_came_meanwhile_is_merged_too(
+    store: Store, monkeypatch: pytest.MonkeyPatch, *, sweep: bool
+) -> None:
+    """Whether the data has its key, or it has to go because the data lacks it."""
+    table = store.create_table("t", "k int, v string")
+    table.append([{"k": 1, "v": "old"}])
+    merge = table.merge([{"k": 2, "v": "new"}], on=["k"]).when_matched_update().when_not_matched_insert()
+    meddling = [{"k": 2, "v": "others"}]
+    if sweep:
+        merge, meddling = merge.when_not_matched_by_source_delete(), [{"k": 3, "v": "others"}]
+    before_commit(monkeypatch, lambda: store.table("t").append(meddling))
+    merge.execute()
+    left = [] if sweep else [{"k": 1, "v": "old"}]
+    assert sorted(table.to_arrow().to_pylist(), key=repr) == [*left, {"k": 2, "v": "new"}]
+
+
+def test_rows_of_other_keys_do_not_disturb_a_merge(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is worked out once, whatever others append."""
+    table = store.create_table("t", "k int, v string")
+    table.append([{"k": 1, "v": "old"}])
+    tries: list[int] = []
+
+    def meddle() -> None:
+        tries.append(len(tries))
+        store.table("t").append([{"k": 9, "v": "others"}])
+
+    before_commit(monkeypatch, meddle, times=3)
+    table.merge([{"k": 1, "v": "new"}, {"k": 2}], on=["k"]).when_matched_update().execute()
+    assert len(tries) == 1
+    assert sorted(table.to_arrow()["v"].to_pylist()) == ["new", "others"]
 
 
 def test_a_merge_by_name_takes_what_the_data_has(store: Store) -> None:

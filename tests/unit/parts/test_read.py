@@ -215,3 +215,12 @@ def test_times_and_diffs_follow_the_columns() -> None:
     assert set(batch["_diff"].to_pylist()) == {-1}
     with pytest.raises(UsageError, match="give it as ts"):
         next(read_part(new.data, new.part, SCHEMA, SCHEMA, updates=True))
+
+
+def test_rows_are_left_out_only_where_there_are_rows() -> None:
+    """A position behind the end of a part is not one of its rows: the bitmap is that of another part."""
+    new = written()
+    for positions, only in ((BitMap([3, 100]), False), (BitMap([100]), True)):
+        with pytest.raises(CorruptTableError, match="its row 100 is retracted, and it has 100 rows"):
+            list(read_part(new.data, new.part, SCHEMA, SCHEMA, choice=RowChoice(positions, only=only)))
+    assert len(list(read_part(new.data, new.part, SCHEMA, SCHEMA, choice=RowChoice(BitMap([99]))))) == 1
