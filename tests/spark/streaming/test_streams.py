@@ -10,7 +10,9 @@ from pyspark.errors import StreamingQueryException
 
 import instar
 from instar.spark.source.data_source import InstarSource
-from instar.spark.source.part_tasks import ChangesTask
+from instar.spark.source.part_tasks import ChangesTask, changes_tasks, read_task
+from instar.table.read.listen import plan_changes
+from instar.table.read.snapshot import resolve_reader
 from tests.tables import list_leases
 
 if TYPE_CHECKING:
@@ -111,6 +113,46 @@ def test_many_small_parts_are_one_task(tmp_path: Path) -> None:
         assert isinstance(task, ChangesTask)
         assert len(task.parts) == 9
         source.stop()
+
+
+def test_a_stream_tells_what_was_retracted_by_position(
+    spark: SparkSession, store: Store, tmp_path: Path
+) -> None:
+    """With all values and a diff of -1; also after a compaction, by the same stream and by a new one."""
+    table = store.create_table("t", "k int, v string", key=["k"], order_by=["k"])
+    added = [table.append(rows(1, 2, 3)), table.append(rows(4, 5))]
+    gone = table.delete("k in (1, 4)")
+    retract(table, 5)
+    replaced = table.upsert([{"k": 2, "v": "new"}])
+    frame = stream(spark, store, "t")
+    first = gather(frame, tmp_path / "same")
+    assert {(1, "v1", gone.ts, -1), (2, "v2", replaced.ts, -1), (2, "new", replaced.ts, 1)} < {*first}
+    assert len(first) == 5 + 2 + 1 + 2
+    table.compact(spark, full=True)
+    assert gather(frame, tmp_path / "same") == []
+    assert gather(frame, tmp_path / "new") == first
+    last = table.delete("k = 3", spark)
+    table.compact(full=True)
+    store.vacuum(grace_ms=0)
+    assert gather(frame, tmp_path / "same") == [(3, "v3", last.ts, -1)]
+    later = gather(stream(spark, store, "t", since=str(added[1].ts)), tmp_path / "later")
+    assert later == sorted(row for row in [*first, (3, "v3", last.ts, -1)] if row[2] > added[1].ts)
+
+
+def test_what_was_retracted_is_read_by_several_tasks(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A delete may take rows of every part of a large table."""
+    monkeypatch.setattr("instar.spark.source.part_tasks._GROUP_PARTS", 2)
+    table = store.create_table("t", "k int, v string")
+    for part in range(5):
+        table.append(rows(part, part + 10))
+    since = table.delete("k >= 10").ts
+    state = table.state
+    plan = plan_changes(table._services.chunks, state, resolve_reader(state, None, None), since)
+    tasks = changes_tasks(table._services.blob, plan)
+    assert len(tasks) == 3
+    told = pa.Table.from_batches(batch for task in tasks for batch in read_task(task))
+    assert sorted(told["k"].to_pylist()) == list(range(10, 15))
+    assert told["_diff"].to_pylist() == [-1] * 5
 
 
 def test_a_fenced_stream_stops_with_the_reason(spark: SparkSession, store: Store, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ import pytest
 from instar.errors import DataMismatchError, UsageError
 from instar.schema import arrow_schema
 from tests.merges import LAYOUT, draw_clauses, draw_rows, merged, with_clauses
+from tests.tables import before_commit
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -251,3 +252,24 @@ def test_no_clause_of_a_merge_rounds_what_another_one_brings(store: Store, spark
                 {"k": "source.k"}
             ).when_not_matched_insert().execute()
     assert rows_of(table) == [(1, 0.5)]
+
+
+@pytest.mark.parametrize("change", ["upsert", "merge", "sweep"])
+def test_a_row_that_came_meanwhile_is_merged_too(
+    store: Store, spark: SparkSession, monkeypatch: pytest.MonkeyPatch, change: str
+) -> None:
+    """Whether the data has its key, or it has to go because the data lacks it."""
+    table = store.create_table("t", "k int, v string", key=["k"])
+    table.append([{"k": 1, "v": "old"}])
+    data = spark.sql("SELECT 2 AS k, 'new' AS v")
+    merge = table.merge(data, on=["k"]).when_matched_update().when_not_matched_insert()
+    if change == "sweep":
+        merge = merge.when_not_matched_by_source_delete()
+    late = [{"k": 3 if change == "sweep" else 2, "v": "others"}]
+    before_commit(monkeypatch, lambda: store.table("t").append(late))
+    if change == "upsert":
+        table.upsert(data)
+    else:
+        merge.execute()
+    left = [] if change == "sweep" else [(1, "old")]
+    assert rows_of(table) == [*left, (2, "new")]

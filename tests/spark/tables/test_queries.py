@@ -15,8 +15,8 @@ from pyspark.sql import functions as F  # noqa: N812 -- as everybody calls it
 
 import instar
 from instar.errors import ConflictError, ReaderFencedError, UsageError
-from instar.table import PartWriter
 from instar.table.write.rows import ATTEMPTS
+from tests.tables import before_commit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -167,19 +167,6 @@ def test_threads_get_their_own_rows_and_errors(spark: SparkSession, store: Store
 
 
 # --- changes that depend on what is there ---------------------------------------------------------
-
-
-def before_commit(monkeypatch: pytest.MonkeyPatch, meddle: Callable[[], object], *, times: int = 1) -> None:
-    """Let somebody else do something after a change has been worked out and before it is committed."""
-    left = iter(range(times))
-    commit = PartWriter.commit
-
-    def meddling(*args: Any, **kwargs: Any) -> object:  # noqa: ANN401 -- whatever the original takes
-        if kwargs.get("takes") is not None and next(left, None) is not None:
-            meddle()
-        return commit(*args, **kwargs)
-
-    monkeypatch.setattr(PartWriter, "commit", meddling)
 
 
 def test_a_delete_is_not_disturbed_by_appends_and_evolutions(

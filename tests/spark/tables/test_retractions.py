@@ -10,10 +10,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
+from py4j.protocol import Py4JJavaError
 from pyspark.errors import AnalysisException
 
 import instar
 from instar.parts import PartLimits
+from tests.tables import spoil_columns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -142,6 +144,19 @@ def test_a_part_is_taken_without_being_opened_where_statistics_prove_the_conditi
         path.rename(tmp_path / path.name)
     assert numbers.delete("n is not null", spark).rows == 15_000
     assert numbers.read(spark).isEmpty()
+
+
+@pytest.mark.directory
+def test_only_columns_of_a_condition_or_a_key_are_read(
+    numbers: Table, spark: SparkSession, tmp_path: Path
+) -> None:
+    """The others may be damaged."""
+    spoil_columns(tmp_path, "f2", "f3")
+    assert numbers.delete("n % 10 = 3", spark).rows == ROWS // 10
+    assert numbers.upsert(spark.range(10, 20).selectExpr("id as n", "'new' as s")).rows == 19
+    assert numbers.read(spark).where("n < 100").select("n").count() == 91
+    with pytest.raises(Py4JJavaError, match="FAILED_READ_FILE"):
+        numbers.read(spark).selectExpr("sum(m)").collect()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -39,6 +39,8 @@ __all__ = [
     "snapshot_tasks",
     "spark_schema",
 ]
+
+Parts = TypeVar("Parts", "WrittenPart", "TakenRows")
 
 _GROUP_BYTES: Final = 64 * 1024 * 1024
 _GROUP_PARTS: Final = 64
@@ -114,13 +116,13 @@ def _read(task: ScanTask, reader: Schema, *, updates: bool = False) -> Iterator[
         yield from read_written(task.blob, written, reader, updates=updates)
 
 
-def group_parts(parts: Iterable[WrittenPart]) -> Iterator[list[WrittenPart]]:
-    """Yield parts in groups that are good for one task each."""
-    group: list[WrittenPart] = []
+def group_parts(parts: Iterable[Parts]) -> Iterator[list[Parts]]:
+    """Yield parts, or what was retracted of them, in groups that are good for one task each."""
+    group: list[Parts] = []
     size = 0
-    for written in parts:
-        group.append(written)
-        size += written.part.size
+    for own in parts:
+        group.append(own)
+        size += own.part.size
         if size >= _GROUP_BYTES or len(group) >= _GROUP_PARTS:
             yield group
             group, size = [], 0
@@ -140,14 +142,12 @@ def snapshot_tasks(blob: Blob, plan: SnapshotPlan, condition: Filter | None = No
 
 
 def changes_tasks(blob: Blob, plan: ChangePlan) -> list[InputPartition]:
-    """Plan tasks that read the updates of a plan; those that retract by position come with the last one."""
+    """Plan tasks that read the updates of a plan, and others for what was retracted by position."""
     reader, times = plan.reader.schema, (plan.since, plan.upper)
-    groups = list(group_parts(plan.parts.written(plan.state.history)))
-    if plan.taken and not groups:
-        groups = [[]]
+    written = plan.parts.written(plan.state.history)
     return [
-        ChangesTask(blob, parts, reader, times, plan.taken if at == len(groups) else ())
-        for at, parts in enumerate(groups, 1)
+        *(ChangesTask(blob, parts, reader, times) for parts in group_parts(written)),
+        *(ChangesTask(blob, (), reader, times, taken) for taken in group_parts(plan.taken)),
     ]
 
 

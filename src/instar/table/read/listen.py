@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pyroaring import BitMap
 
     from instar.schema import Schema
-    from instar.state import TableState
+    from instar.state import Part, TableState
     from instar.storage import Blob
     from instar.table.log.manifest import ChunkReader
     from instar.table.log.part_set import PartSet, WrittenPart
@@ -54,6 +54,11 @@ class TakenRows(NamedTuple):
     written: WrittenPart
     ts: int
     positions: BitMap
+
+    @property
+    def part(self) -> Part:
+        """The part that the rows are in."""
+        return self.written.part
 
 
 def plan_changes(
