@@ -12,6 +12,7 @@ import pytest
 import instar
 from instar.errors import CorruptTableError, UsageError
 from instar.parts import PartLimits
+from instar.table import load_parts
 from instar.table.read import rows
 from tests.tables import spoil_columns
 
@@ -82,6 +83,16 @@ def test_a_part_is_taken_whole_without_being_opened(store: Store, monkeypatch: p
     assert left(table) == []
     assert opened == []
     assert table.explain("n > 5").total == 0
+
+
+@pytest.mark.parametrize("skipping", ["off", "audit"])
+def test_statistics_decide_nothing_where_they_are_not_believed(store: Store, skipping: str) -> None:
+    """A part is opened before its rows go."""
+    table = numbers(store, 100)
+    table.configure(skipping=skipping)
+    table._services.blob.delete(load_parts(table._services.chunks, table.state).keys)
+    with pytest.raises(CorruptTableError, match="its file is missing"):
+        table.delete("n >= 0")
 
 
 def test_only_columns_of_the_condition_are_read(store: Store, tmp_path: Path) -> None:
