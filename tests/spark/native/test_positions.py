@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import os
+import subprocess
+import sys
 from decimal import Decimal
 from functools import partial
 from importlib.resources import files
+from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
@@ -24,8 +29,6 @@ from tests.spark.forgotten import forget_planner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
-
     from pyspark.sql import SparkSession
 
     from instar import Store, Table
@@ -33,6 +36,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 ROWS = 50_000
+START_AGAIN = Path(__file__).with_name("start_again.py")
 
 
 @pytest.mark.parametrize(
@@ -248,3 +252,26 @@ def test_where_rows_are_is_found(
             spark.conf.unset(name) if former is None else spark.conf.set(name, former)
     left = [n for n in range(14_999) if n % 1000 >= (5 if n > 4000 else 3) and n % 100 != 77]
     assert table.snapshot().to_arrow().column("n").to_pylist() == left
+
+
+def test_spark_that_is_started_again(tmp_path: Path) -> None:
+    """Each application of a process gets the classes, and their jar is gone with the process.
+
+    A session that keeps to its own jars does without them.
+    """
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    done = subprocess.run(
+        [sys.executable, "-W", "error::ResourceWarning", str(START_AGAIN), str(tmp_path / "lake")],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=240,
+        cwd=tmp_path,
+        env={**os.environ, "TMPDIR": str(temporary), "PYTHONPATH": os.pathsep.join(sys.path)},
+    )
+    assert done.returncode == 0, done.stderr[-4000:]
+    told = [json.loads(line) for line in done.stdout.splitlines()]
+    assert told == [[True, 90, 90, 10], [True, 80, 80, 10], [False, 70, 70, 10]], done.stderr[-4000:]
+    assert "executors cannot get the classes of readers" in done.stderr
+    assert not list(temporary.glob("instar-*"))

@@ -8,19 +8,21 @@ own reader, which takes longer.
 from __future__ import annotations
 
 import hashlib
+import shutil
 import tempfile
 import threading
 import zipfile
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, finalize
 
 from py4j.protocol import Py4JError
 
 from instar.spark.native.java import compile_all, construct
 
 if TYPE_CHECKING:
+    from py4j.java_gateway import JavaGateway
     from pyspark import SparkContext
 
     from instar.spark.native.gateway import Gateway
@@ -28,42 +30,57 @@ if TYPE_CHECKING:
 __all__ = ["Readers", "readers_of"]
 
 _PACKAGE: Final = "instar.positions"
+_ISOLATED: Final = "spark.sql.artifact.isolation.enabled"
+"""Whether tasks of a session get only the jars that were added in this session, and not the application's."""
 _lock = threading.Lock()
 _known: WeakKeyDictionary[SparkContext, Readers | None] = WeakKeyDictionary()
-_folders: WeakKeyDictionary[SparkContext, tempfile.TemporaryDirectory[str]] = WeakKeyDictionary()
-"""Where the jar of an application is, as long as executors may ask for it."""
+_compiled: WeakKeyDictionary[JavaGateway, Readers] = WeakKeyDictionary()
+"""Those of each JVM: Py4J knows methods by the names of classes, and must not meet another class of that name."""
 
 
 class Readers(NamedTuple):
-    """Two Java objects."""
+    """Two Java objects, and their classes."""
 
     format: Any
     """Spark's format of Parquet, which counts the positions of rows instead of making an object for each."""
     less: Any
     """What makes readers that tell positions into ones that leave out retracted rows, and finds positions."""
+    jar: Path
+    """Is there as long as an application may ask for it."""
 
 
 def readers_of(gateway: Gateway) -> Readers | None:
-    """Return what an application has; None if it cannot have it."""
+    """Return what an application has; None if it cannot have it, or if a session keeps to its own jars."""
+    if gateway.settings([_ISOLATED]).get(_ISOLATED) == "true":
+        return None
     context = gateway.spark.sparkContext
     with _lock:
         if context not in _known:
-            folder = _folders[context] = tempfile.TemporaryDirectory(prefix="instar-")
-            _known[context] = _make(gateway, Path(folder.name))
+            _known[context] = _give(gateway)
         return _known[context]
 
 
-def _make(gateway: Gateway, folder: Path) -> Readers | None:
+def _give(gateway: Gateway) -> Readers | None:
+    """Give an application the classes of its JVM."""
+    try:
+        made = _compiled.get(gateway.py4j)
+        if made is None:
+            made = _compiled[gateway.py4j] = _make(gateway.py4j)
+        gateway.add_jar(made.jar)
+    except (Py4JError, OSError):
+        return None
+    return made
+
+
+def _make(gateway: JavaGateway) -> Readers:
     text = files(__package__).joinpath("positions.java").read_text()
     # The jar of another version of instar in the same application has classes of other names.
     package = f"{_PACKAGE}_{hashlib.blake2b(text.encode(), digest_size=8).hexdigest()}"
-    try:
-        compiler = compile_all(gateway.py4j, text.replace(f"package {_PACKAGE};", f"package {package};"))
-        gateway.add_jar(_jar(folder / f"{package}.jar", compiler.getBytecodes()))
-        less = construct(gateway.py4j, compiler.getClassLoader().loadClass(f"{package}.Positions"))
-        return Readers(less.format(), less)
-    except (Py4JError, OSError):
-        return None
+    compiler = compile_all(gateway, text.replace(f"package {_PACKAGE};", f"package {package};"))
+    less = construct(gateway, compiler.getClassLoader().loadClass(f"{package}.Positions"))
+    folder = tempfile.mkdtemp(prefix="instar-")
+    finalize(gateway, shutil.rmtree, folder, ignore_errors=True)
+    return Readers(less.format(), less, _jar(Path(folder) / f"{package}.jar", compiler.getBytecodes()))
 
 
 def _jar(path: Path, codes: Any) -> Path:  # noqa: ANN401 -- a Java map of names and bytes
