@@ -1,4 +1,4 @@
-"""A process that starts Spark several times, and says of each time how it reads a table and what it deletes."""
+"""A process that starts Spark several times, and says each time how it reads a table and what it deletes."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ def main(lake: str) -> None:
         table.delete("n % 10 = 3")
         for digit, settings in enumerate(({}, {}, _ISOLATED)):
             builder = SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false")
-            spark = builder.config(map=settings).getOrCreate()
+            spark = builder.config(map={**settings}).getOrCreate()
             frame = table.read(spark)
             planned = "BatchScan" in frame._jdf.queryExecution().toString()
             found = frame.count(), len(frame.collect()), table.delete(f"n % 10 = {digit}", spark).rows
-            print(json.dumps([planned, *found]))
+            sys.stdout.write(f"{json.dumps([planned, *found])}\n")
             spark.stop()
 
 

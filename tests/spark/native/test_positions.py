@@ -29,6 +29,7 @@ from tests.spark.forgotten import forget_planner
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from pyspark.sql import SparkSession
 
     from instar import Store, Table

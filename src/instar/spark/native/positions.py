@@ -35,7 +35,7 @@ _ISOLATED: Final = "spark.sql.artifact.isolation.enabled"
 _lock = threading.Lock()
 _known: WeakKeyDictionary[SparkContext, Readers | None] = WeakKeyDictionary()
 _compiled: WeakKeyDictionary[JavaGateway, Readers] = WeakKeyDictionary()
-"""Those of each JVM: Py4J knows methods by the names of classes, and must not meet another class of that name."""
+"""Those of each JVM: Py4J knows methods by the names of classes, so there must not be two of one name."""
 
 
 class Readers(NamedTuple):
