@@ -6,7 +6,6 @@ A state knows its chunks and its latest parts; here they become columns over all
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
@@ -29,6 +28,7 @@ from instar.state.manifest import columns_of_parts, complete_bounds, concat_colu
 from instar.stats import bounds_columns
 from instar.storage.parallel import map_in_threads
 from instar.table.log.part_set import PartSet, keep_rows
+from instar.table.log.recent import Recent
 from instar.table.log.sheets import SheetReader
 
 if TYPE_CHECKING:
@@ -44,6 +44,8 @@ if TYPE_CHECKING:
 __all__ = ["ChunkReader", "chunk_bounds", "chunk_refs", "load_parts"]
 
 _CACHED_BYTES: Final = 256 * 1024 * 1024
+_CACHED_DIRECTORIES: Final = 64 * 1024 * 1024
+"""As they are stored: in memory they take several times as much."""
 _READERS: Final = 8
 
 
@@ -53,43 +55,41 @@ class ChunkReader:
     def __init__(self, blob: Blob) -> None:
         self._blob = blob
         self._lock = threading.Lock()
-        self._directories: dict[str, Directory] = {}
-        self._groups: OrderedDict[tuple[str, str], pa.RecordBatch] = OrderedDict()
-        self._cached = 0
+        self._directories: Recent[Directory] = Recent(_CACHED_DIRECTORIES)
+        self._groups: Recent[pa.RecordBatch] = Recent(_CACHED_BYTES)
         self.bytes_read = 0
         self.sheets = SheetReader(blob)
         """The same for what is retracted by position."""
 
     def directory(self, ref: ChunkRef) -> Directory:
         """Return what is in a chunk."""
-        directory = self._directories.get(ref.key)
+        directory = self._directories.find(ref.key)
         if directory is None:
             (data,) = self._get(ref, [(ref.size - ref.directory_size, ref.directory_size)])
             directory = decode_directory(data, ref)
+            self._directories.keep(ref.key, directory, ref.directory_size)
             with self._lock:
                 self.bytes_read += len(data)
-                self._directories[ref.key] = directory
         return directory
 
     def groups(self, ref: ChunkRef, names: Iterable[str]) -> Columns:
         """Return the groups of these names that the chunk has, in one request."""
         directory = self.directory(ref)
         wanted = [name for name in names if name in directory.groups]
-        with self._lock:
-            found = {name: self._recall(ref.key, name) for name in wanted}
+        found = {name: self._groups.find((ref.key, name)) for name in wanted}
         missing = [name for name, batch in found.items() if batch is None]
         ranges = [(directory.groups[name].offset, directory.groups[name].length) for name in missing]
         for name, data in zip(missing, self._get(ref, ranges) if ranges else (), strict=True):
             batch = decode_group(data, name, directory.groups[name], what=f"manifest chunk {ref.key}")
             found[name] = batch
+            self._groups.keep((ref.key, name), batch, batch.nbytes)
             with self._lock:
                 self.bytes_read += len(data)
-                self._keep(ref.key, name, batch)
         return {name: batch for name, batch in found.items() if batch is not None}
 
     def has(self, ref: ChunkRef, names: Iterable[str]) -> bool:
         """Whether the groups of these names need not be fetched, because they are known or not there."""
-        directory = self._directories.get(ref.key)
+        directory = self._directories.find(ref.key)
         return directory is not None and all(
             (ref.key, name) in self._groups for name in names if name in directory.groups
         )
@@ -101,21 +101,6 @@ class ChunkReader:
         except NotFoundError as error:
             what, why = f"manifest chunk {ref.key}", "its object is missing"
             raise CorruptTableError(what, why, missing=True) from error
-
-    def _recall(self, key: str, name: str) -> pa.RecordBatch | None:
-        batch = self._groups.get((key, name))
-        if batch is not None:
-            self._groups.move_to_end((key, name))
-        return batch
-
-    def _keep(self, key: str, name: str, batch: pa.RecordBatch) -> None:
-        if (key, name) in self._groups:
-            return  # another thread was faster
-        self._groups[key, name] = batch
-        self._cached += batch.nbytes
-        while self._cached > _CACHED_BYTES and len(self._groups) > 1:
-            _, evicted = self._groups.popitem(last=False)
-            self._cached -= evicted.nbytes
 
 
 def load_parts(

@@ -7,8 +7,6 @@ are fetched only for the parts that are read, each sheet in one request.
 from __future__ import annotations
 
 import itertools
-import threading
-from collections import OrderedDict
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, NamedTuple
 
@@ -22,6 +20,7 @@ from instar.state.retractions import (
     encode_sheet,
 )
 from instar.table.layout import sheet_key
+from instar.table.log.recent import Recent
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -60,29 +59,27 @@ class SheetReader:
 
     def __init__(self, blob: Blob) -> None:
         self._blob = blob
-        self._lock = threading.Lock()
-        self._directories: dict[str, Sequence[SheetEntry]] = {}
-        self._bitmaps: OrderedDict[tuple[str, int], bytes] = OrderedDict()
-        self._cached = 0
+        self._directories: Recent[Sequence[SheetEntry]] = Recent(_CACHED_BYTES)
+        self._bitmaps: Recent[bytes] = Recent(_CACHED_BYTES)
 
     def directory(self, ref: SheetRef) -> Sequence[SheetEntry]:
         """Return what is in a sheet."""
-        found = self._directories.get(ref.key)
+        found = self._directories.find(ref.key)
         if found is None:
             (data,) = self._get(ref, [(ref.size - ref.directory_size, ref.directory_size)])
-            found = self._directories[ref.key] = decode_sheet(data, ref)
+            found = decode_sheet(data, ref)
+            self._directories.keep(ref.key, found, ref.directory_size)
         return found
 
     def bitmaps(self, ref: SheetRef, entries: Sequence[SheetEntry]) -> list[bytes]:
         """Return the bitmaps of some entries as they are stored, in one request."""
-        with self._lock:
-            found = {entry.offset: self._bitmaps.get((ref.key, entry.offset)) for entry in entries}
+        found = {entry.offset: self._bitmaps.find((ref.key, entry.offset)) for entry in entries}
         missing = [entry for entry in entries if found[entry.offset] is None]
         if missing:
             ranges = [(entry.offset, entry.length) for entry in missing]
             for entry, data in zip(missing, self._get(ref, ranges), strict=True):
                 found[entry.offset] = data
-                self._keep((ref.key, entry.offset), data)
+                self._bitmaps.keep((ref.key, entry.offset), data, len(data))
         return [found[entry.offset] or b"" for entry in entries]
 
     def _get(self, ref: SheetRef, ranges: Sequence[tuple[int, int]]) -> Sequence[bytes]:
@@ -90,16 +87,6 @@ class SheetReader:
             return self._blob.get_ranges(ref.key, ranges)
         except NotFoundError as error:
             raise CorruptTableError(f"retraction sheet {ref.key}", "it is missing", missing=True) from error
-
-    def _keep(self, key: tuple[str, int], data: bytes) -> None:
-        with self._lock:
-            if key in self._bitmaps:
-                return  # another thread was faster
-            self._bitmaps[key] = data
-            self._cached += len(data)
-            while self._cached > _CACHED_BYTES and len(self._bitmaps) > 1:
-                _, evicted = self._bitmaps.popitem(last=False)
-                self._cached -= len(evicted)
 
 
 @dataclass(frozen=True)
