@@ -19,7 +19,7 @@ from weakref import WeakKeyDictionary, finalize
 
 from py4j.protocol import Py4JError
 
-from instar.spark.native.java import compile_all, construct
+from instar.spark.native.java import compile_all, construct, why_not_compiled
 
 if TYPE_CHECKING:
     from py4j.java_gateway import JavaGateway
@@ -27,13 +27,14 @@ if TYPE_CHECKING:
 
     from instar.spark.native.gateway import Gateway
 
-__all__ = ["Readers", "readers_of"]
+__all__ = ["Readers", "readers_of", "why_no_readers"]
 
 _PACKAGE: Final = "instar.positions"
 _ISOLATED: Final = "spark.sql.artifact.isolation.enabled"
 """Whether tasks of a session get only the jars that were added in this session, and not the application's."""
 _lock = threading.Lock()
-_known: WeakKeyDictionary[SparkContext, Readers | None] = WeakKeyDictionary()
+_known: WeakKeyDictionary[SparkContext, Readers | str] = WeakKeyDictionary()
+"""Those of each application, or why it has none."""
 _compiled: WeakKeyDictionary[JavaGateway, Readers] = WeakKeyDictionary()
 """Those of each JVM: Py4J knows methods by the names of classes, so there must not be two of one name."""
 
@@ -51,8 +52,19 @@ class Readers(NamedTuple):
 
 def readers_of(gateway: Gateway) -> Readers | None:
     """Return what an application has; None if it cannot have it, or if a session keeps to its own jars."""
+    found = _find(gateway)
+    return None if isinstance(found, str) else found
+
+
+def why_no_readers(gateway: Gateway) -> str | None:
+    """Say why `readers_of` returns None, if it does."""
+    found = _find(gateway)
+    return f"executors cannot get the classes of readers ({found})" if isinstance(found, str) else None
+
+
+def _find(gateway: Gateway) -> Readers | str:
     if gateway.settings([_ISOLATED]).get(_ISOLATED) == "true":
-        return None
+        return f"{_ISOLATED} is set"
     context = gateway.spark.sparkContext
     with _lock:
         if context not in _known:
@@ -60,15 +72,17 @@ def readers_of(gateway: Gateway) -> Readers | None:
         return _known[context]
 
 
-def _give(gateway: Gateway) -> Readers | None:
-    """Give an application the classes of its JVM."""
+def _give(gateway: Gateway) -> Readers | str:
+    """Give an application the classes of its JVM, or say why that is not possible."""
     try:
         made = _compiled.get(gateway.py4j)
         if made is None:
             made = _compiled[gateway.py4j] = _make(gateway.py4j)
         gateway.add_jar(made.jar)
-    except (Py4JError, OSError):
-        return None
+    except Py4JError as error:
+        return why_not_compiled(error)
+    except OSError as error:
+        return str(error)
     return made
 
 

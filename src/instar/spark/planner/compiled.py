@@ -16,7 +16,7 @@ from weakref import WeakKeyDictionary
 from py4j.protocol import Py4JError
 
 from instar.spark.native.java import compile_class, construct, why_not_compiled
-from instar.spark.native.positions import readers_of
+from instar.spark.native.positions import readers_of, why_no_readers
 from instar.spark.native.settings import READ_OPTIONS
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ def _of_session(gateway: Gateway) -> Compiled:
         return Compiled(None, {**missing, Feature.SCAN: "it cannot compile what relations are made with"})
     readers = readers_of(gateway)
     if readers is None:
-        return Compiled(None, {**missing, Feature.SCAN: "executors cannot get the classes of readers"})
+        return Compiled(None, {**missing, Feature.SCAN: str(why_no_readers(gateway))})
     options = gateway.java_map(READ_OPTIONS)
     made = construct(gateway.py4j, planner, gateway.session, options, gateway.relations, readers.less)
     return Compiled(made, missing)
