@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 __all__ = ["expression_errors", "spark_errors"]
 
 _STATE: Final = re.compile(r"\s*SQLSTATE: \w+\.?")
+_UNSEEN: Final = re.compile("(?:, )?`\N{UNIT SEPARATOR}[^`]*`")
+"""Columns of ours, which Spark would suggest to the caller; no column of a table has such a name."""
 _CAUSE: Final = re.compile(r"^(?:Caused by: )?[\w.$]+(?:Exception|Error): (.+)$", re.MULTILINE)
 _OF_EXPRESSIONS: Final = (
     AnalysisException,
@@ -66,4 +68,4 @@ def _essence(text: str) -> str:
     """
     for end in ("\n\nJVM stacktrace", ";\n'", ";\n+-", "\n== SQL"):
         text = text.partition(end)[0]
-    return " ".join(_STATE.sub("", text).split())
+    return " ".join(_UNSEEN.sub("", _STATE.sub("", text)).split())
