@@ -123,4 +123,6 @@ def checked_methods(class_: C) -> C:
 def _kinds(annotation: object) -> list[_Kind] | None:
     """Return the kinds that an annotation names; None if it names others too."""
     names = _OR.split(annotation) if isinstance(annotation, str) else []
+    if names == ["SparkSession"]:
+        return None  # what needs one says itself what can be done without
     return [_KINDS[name] for name in names] if names and all(name in _KINDS for name in names) else None
